@@ -1,0 +1,1 @@
+"""Stage 2: a suite -> cells. Start with `expand.expand`."""

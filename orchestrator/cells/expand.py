@@ -1,0 +1,157 @@
+"""A suite's axes -> cells, with the reason for each that is left out."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from orchestrator.cells.model import Cell
+from orchestrator.errors import Place, SpecError, nearest
+from orchestrator.spec.checks import matches
+from orchestrator.spec.models import Axes, Filter, Matrix, Schedule, Suite
+from orchestrator.spec.resolved import Variant, catalogue
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A cell, or a whole branch of the matrix, that is not measured, and why."""
+
+    id: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The cells of a suite in the order of the file, the baseline's variant, and what was left out."""
+
+    suite: str
+    baseline: str
+    cells: tuple[Cell, ...]
+    left_out: tuple[LeftOut, ...]
+    schedule: Schedule
+
+    @property
+    def seconds(self) -> float:
+        """Estimate of the measuring time: timed stretches and warm-ups, and a second for each start of a server."""
+        plan, launches = self.schedule, len({cell.launch_id for cell in self.cells})
+        first = launches * (plan.first_warmup_s + 1.0)
+        return plan.rounds * (first + len(self.cells) * plan.slices * (plan.slice_s + plan.warmup_s))
+
+
+def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Selection:
+    """The cells of a suite. `only` keeps those whose id matches one of its patterns (`uvicorn*`, `*c32`).
+
+    Raises SpecError where the suite is unknown, a cell stands in it twice, or nothing is left.
+    """
+    suite = _suite(matrix, suite_name)
+    cells, left_out = _from_axes(matrix, suite.axes)
+    for at, axes in enumerate(suite.include):
+        more, missing = _from_axes(matrix, axes)
+        _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
+        cells, left_out = cells + more, left_out + missing
+    cells, dropped = _excluded(cells, suite.exclude)
+    cells, unasked = _asked_for(cells, only, suite.baseline)
+    if not cells:
+        raise SpecError(
+            f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
+        )
+    return Selection(suite_name, suite.baseline, cells, left_out + dropped + unasked, suite.schedule)
+
+
+def _suite(matrix: Matrix, name: str) -> Suite:
+    if name not in matrix.suites:
+        raise SpecError(
+            f"there is no suite {name!r}",
+            nearest=nearest(name, matrix.suites),
+            next_step=f"one of: {', '.join(matrix.suites)}",
+        )
+    return matrix.suites[name]
+
+
+def _from_axes(matrix: Matrix, axes: Axes) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
+    cells: dict[str, Cell] = {}
+    left_out: dict[str, LeftOut] = {}
+    for variant in catalogue(matrix):
+        if not any(matches(pattern, variant) for pattern in axes.server):
+            continue
+        apps = _apps(matrix, axes, variant)
+        if not apps:
+            left_out[variant.name] = LeftOut(variant.name, f"no app of this suite speaks {variant.protocol}")
+        for cell in _points(axes, variant, apps):
+            why = _unsupported(cell)
+            if why:
+                left_out.setdefault(f"{cell.launch_id}", LeftOut(cell.launch_id, why))
+            else:
+                cells.setdefault(cell.id, cell)
+    return tuple(cells.values()), tuple(left_out.values())
+
+
+def _apps(matrix: Matrix, axes: Axes, variant: Variant) -> tuple[str, ...]:
+    wanted = tuple(matrix.apps) if "all" in axes.app else axes.app
+    return tuple(app for app in wanted if matrix.apps[app].protocol == variant.protocol)
+
+
+def _points(axes: Axes, variant: Variant, apps: tuple[str, ...]) -> Iterator[Cell]:
+    threads: tuple[int | None, ...] = axes.threads if "threads" in variant.supports else (None,)
+    for flavour, mode, python, app, workload, workers, thread, tls, connections in itertools.product(
+        axes.flavour, axes.mode, axes.python, apps, axes.workload, axes.workers, threads, axes.tls, axes.connections
+    ):
+        install = ("sdist" if variant.sdist_only else "wheel") if mode == "default" else mode
+        yield Cell(variant, flavour, install, python, app, workload, workers, thread, tls, connections)
+
+
+def _unsupported(cell: Cell) -> str:
+    if cell.workers > 1 and "workers" not in cell.variant.supports:
+        return f"{cell.variant.name} has no setting for workers: it is one process"
+    if cell.tls and "tls" not in cell.variant.supports:
+        return f"{cell.variant.name} does not support TLS"
+    return ""
+
+
+def _no_duplicates(field: str, cells: tuple[Cell, ...], more: tuple[Cell, ...]) -> None:
+    known = {cell.id for cell in cells}
+    twice = next((cell.id for cell in more if cell.id in known), None)
+    if twice:
+        raise SpecError(
+            f"the cell {twice} is in the suite already",
+            place=Place(field=field),
+            next_step="narrow the axes or this include",
+        )
+
+
+def _excluded(cells: tuple[Cell, ...], rules: tuple[Filter, ...]) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
+    kept, left_out = [], []
+    for cell in cells:
+        rule = next((rule for rule in rules if _dropped(cell, rule)), None)
+        if rule is None:
+            kept.append(cell)
+        else:
+            left_out.append(LeftOut(cell.id, f"excluded: {rule.why}"))
+    return tuple(kept), tuple(left_out)
+
+
+def _dropped(cell: Cell, rule: Filter) -> bool:
+    if rule.server is not None and not matches(rule.server, cell.variant):
+        return False
+    given = rule.model_dump(exclude={"server", "why"}, exclude_none=True)
+    return all(getattr(cell, axis) == value for axis, value in given.items())
+
+
+def _asked_for(
+    cells: tuple[Cell, ...], only: tuple[str, ...], baseline: str
+) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
+    """The cells that `only` names, and the baseline's beside them: without it there is no ratio."""
+    if not only:
+        return cells, ()
+    asked = [cell for cell in cells if any(_named(cell, pattern) for pattern in only)]
+    wanted = {cell.comparison for cell in asked}
+    kept = tuple(
+        cell for cell in cells if cell in asked or (cell.variant.name == baseline and cell.comparison in wanted)
+    )
+    return (kept if asked else ()), tuple(LeftOut(cell.id, "not asked for") for cell in cells if cell not in kept)
+
+
+def _named(cell: Cell, pattern: str) -> bool:
+    return fnmatchcase(cell.id, pattern) or fnmatchcase(cell.id, f"{pattern}*")

@@ -1,0 +1,72 @@
+"""A cell, the launch it shares with others, and the image it needs: frozen values with stable readable ids."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from orchestrator.spec.resolved import Variant
+
+DOT = "·"
+
+
+@dataclass(frozen=True)
+class ImageKey:
+    """What an image is made for."""
+
+    image: str
+    flavour: str
+    mode: str
+    python: str
+
+    @property
+    def id(self) -> str:
+        return DOT.join((self.image, self.flavour, self.mode, f"py{self.python}"))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One point of the matrix. `threads` is None where the variant has no threads to set."""
+
+    variant: Variant
+    flavour: str
+    mode: str
+    python: str
+    app: str
+    workload: str
+    workers: int
+    threads: int | None
+    tls: bool
+    connections: int
+
+    @property
+    def launch_id(self) -> str:
+        """Cells with the same launch id are measured on the same running server."""
+        parts = [self.variant.name, self.flavour, self.mode, f"py{self.python}", self.app, f"w{self.workers}"]
+        if self.threads is not None:
+            parts.append(f"t{self.threads}")
+        if self.tls:
+            parts.append("tls")
+        return DOT.join(parts)
+
+    @property
+    def id(self) -> str:
+        workload = [] if self.workload == "item" else [self.workload]
+        return DOT.join((self.launch_id, *workload, f"c{self.connections}"))
+
+    @property
+    def image(self) -> ImageKey:
+        return ImageKey(self.variant.image, self.flavour, self.mode, self.python)
+
+    @property
+    def comparison(self) -> tuple[object, ...]:
+        """Cells that agree in this stand in one table: they differ in the server, and how it is set up."""
+        return (self.workload, self.tls, self.connections)
+
+    def only(self, **axes: object) -> Cell:
+        """A copy with some axes changed."""
+        return replace(self, **axes)  # type: ignore[arg-type]
+
+
+def file_name(cell_id: str) -> str:
+    """A cell's id as a name that every file system takes."""
+    return cell_id.replace("/", "_").replace(DOT, ".") + ".json"

@@ -1,0 +1,1 @@
+"""Stage 1: matrix.yaml -> frozen models. Start with `loading.load_matrix`."""

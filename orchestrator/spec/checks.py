@@ -1,0 +1,148 @@
+"""What pydantic cannot see: names that must exist elsewhere in the file, and placeholders of commands.
+
+Every check yields `Mistake`s with the path of the field, so that `loading` can add file and line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from orchestrator.errors import nearest
+from orchestrator.spec.models import Axes, Filter, Matrix, Suite
+from orchestrator.spec.resolved import PLACEHOLDERS, Variant, catalogue, placeholders
+from orchestrator.spec.yaml_text import FieldPath
+
+
+@dataclass(frozen=True)
+class Mistake:
+    path: FieldPath
+    what: str
+    nearest: str = ""
+    next_step: str = ""
+
+
+def matches(pattern: str, variant: Variant) -> bool:
+    """Whether `pattern` (all, a server, server/variant, or either with `*`) names `variant`."""
+    whole = pattern if "/" in pattern else f"{pattern}/*"
+    return pattern == "all" or fnmatchcase(variant.name, whole)
+
+
+def mistakes(matrix: Matrix) -> Iterator[Mistake]:
+    """All mistakes of a matrix that is well-formed."""
+    variants = catalogue(matrix)
+    for variant in variants:
+        yield from _variant_mistakes(matrix, variant)
+    for name, suite in matrix.suites.items():
+        yield from _suite_mistakes(matrix, variants, ("suites", name), suite)
+
+
+def _variant_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
+    path: FieldPath = ("servers", variant.server, "variants", variant.variant)
+    if not variant.protocol:
+        yield Mistake(
+            path, "neither the variant nor its server says which protocol it speaks", "", "add protocol: asgi"
+        )
+    if not variant.install:
+        yield Mistake(path, "nothing to install", "", "add install: [name==version] to the variant or its server")
+    for flavour in variant.system:
+        if flavour not in matrix.flavours:
+            yield _unknown((*path, "system", flavour), "flavour", flavour, matrix.flavours)
+    for requirement in variant.install:
+        if "==" not in requirement:
+            yield Mistake((*path, "install"), f"{requirement!r} is not pinned", "", f"write {requirement}==VERSION")
+    yield from _command_mistakes(path, variant)
+
+
+def _command_mistakes(path: FieldPath, variant: Variant) -> Iterator[Mistake]:
+    fields = {"run": variant.run, "options": variant.options, "tls": variant.tls}
+    used: set[str] = set()
+    for name, text in fields.items():
+        try:
+            found = placeholders(text)
+        except ValueError as error:
+            yield Mistake((*path, name), f"braces do not match in {text!r}: {error}", "", "write {{ for a brace")
+            return
+        used |= found
+        for unknown in sorted(found - PLACEHOLDERS.keys()):
+            yield _unknown((*path, name), "placeholder", unknown, PLACEHOLDERS)
+    for needed, why in _needed(variant):
+        if needed not in used:
+            yield Mistake(
+                (*path, "run"), f"the command lacks the placeholder {{{needed}}}: {why}", "",
+                f"put {{{needed}}} into run or options, or take the feature out of supports",
+            )  # fmt: skip
+
+
+def _needed(variant: Variant) -> Iterator[tuple[str, str]]:
+    yield "port", "the load generator must know where to go"
+    if "host" not in variant.run:
+        yield "host", "the server must listen where the load generator is"
+    for feature in ("workers", "threads"):
+        if feature in variant.supports:
+            yield feature, f"it supports {feature}"
+    if "tls" in variant.supports:
+        yield from (("key", "it supports tls"), ("cert", "it supports tls"))
+    if variant.options or variant.tls:
+        yield "options", "it has options"
+
+
+def _suite_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, suite: Suite) -> Iterator[Mistake]:
+    yield from _server_mistakes((*path, "baseline"), suite.baseline, variants)
+    if not any(variant.name == suite.baseline for variant in variants) and "/" not in suite.baseline:
+        yield Mistake((*path, "baseline"), "a baseline is one variant", _first(suite.baseline, variants), "")
+    yield from _axes_mistakes(matrix, variants, (*path, "axes"), suite.axes)
+    for at, axes in enumerate(suite.include):
+        yield from _axes_mistakes(matrix, variants, (*path, "include", at), axes)
+    for at, rule in enumerate(suite.exclude):
+        yield from _filter_mistakes(matrix, variants, (*path, "exclude", at), rule)
+
+
+def _axes_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, axes: Axes) -> Iterator[Mistake]:
+    for axis, given in axes:
+        twice = next((value for at, value in enumerate(given) if value in given[:at]), None)
+        if twice is not None:
+            yield Mistake((*path, axis), f"{twice!r} stands in it twice, so its cells would too", "", "name it once")
+    for at, pattern in enumerate(axes.server):
+        yield from _server_mistakes((*path, "server", at), pattern, variants)
+    named: tuple[tuple[str, tuple[str, ...], Iterable[str]], ...] = (
+        ("flavour", axes.flavour, matrix.flavours),
+        ("app", axes.app, [*matrix.apps, "all"]),
+        ("workload", axes.workload, matrix.workloads),
+    )
+    for axis, values, valid in named:
+        for at, value in enumerate(values):
+            if value not in valid:
+                yield _unknown((*path, axis, at), axis, value, valid)
+
+
+def _filter_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, rule: Filter) -> Iterator[Mistake]:
+    if rule.server is not None:
+        yield from _server_mistakes((*path, "server"), rule.server, variants)
+    named = (
+        ("flavour", rule.flavour, matrix.flavours),
+        ("app", rule.app, matrix.apps),
+        ("workload", rule.workload, matrix.workloads),
+    )
+    for axis, value, valid in named:
+        if value is not None and value not in valid:
+            yield _unknown((*path, axis), axis, value, valid)
+    if len(rule.model_fields_set) == 1:
+        yield Mistake(path, "an exclude without any axis would drop every cell", "", "name a server or another axis")
+
+
+def _server_mistakes(path: FieldPath, pattern: str, variants: tuple[Variant, ...]) -> Iterator[Mistake]:
+    if not any(matches(pattern, variant) for variant in variants):
+        valid = [variant.name for variant in variants] + [variant.server for variant in variants]
+        yield _unknown(path, "server", pattern, dict.fromkeys(valid))
+
+
+def _unknown(path: FieldPath, kind: str, name: str, valid: Iterable[str]) -> Mistake:
+    names = list(valid)
+    shown = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
+    return Mistake(path, f"no {kind} is called {name!r}", nearest(name, names), f"one of: {shown}")
+
+
+def _first(server: str, variants: tuple[Variant, ...]) -> str:
+    return next((variant.name for variant in variants if variant.server == server), "")

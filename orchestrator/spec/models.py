@@ -1,0 +1,187 @@
+"""What matrix.yaml may say, as frozen models; docs/matrix.md describes every field.
+
+These models mirror the file. What a server entry and one of its variants say together is a
+`resolved.Variant`: the later stages read only that.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+
+Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+Protocol = Literal["wsgi", "asgi", "rsgi"]
+Mode = Literal["wheel", "sdist"]
+Feature = Literal["workers", "threads", "tls", "websockets"]
+Probe = Literal["load"]
+PositiveInt = Annotated[int, Field(gt=0, le=65536)]
+Seconds = Annotated[float, Field(gt=0, le=3600)]
+Python = Annotated[str, StringConstraints(pattern=r"^3\.\d+t?$")]
+
+T = TypeVar("T")
+
+
+def _several(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else (value,)
+
+
+Many = Annotated[tuple[T, ...], BeforeValidator(_several, json_schema_input_type=Any), Field(min_length=1)]
+"""One value or a list of them: `flavour: slim` and `flavour: [slim, alpine]` both read well."""
+
+
+class Model(BaseModel):
+    """Frozen, strict about types, and closed: an unknown key is a mistake."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Flavour(Model):
+    """A base image family."""
+
+    base: str = Field(description="reference of the official image; {python} is replaced")
+    libc: Literal["glibc", "musl"]
+    dockerfile: str = Field(default="", description="folder under images/; the flavour's own name by default")
+    standin: str = Field(default="", description="stand-in of images/bases used where `base` cannot be pulled")
+
+
+class App(Model):
+    """An application under test: a module of images/apps with a module-level `app`."""
+
+    protocol: Protocol
+    module: str
+
+
+class Workload(Model):
+    """One request and the one right answer to it."""
+
+    method: Literal["GET", "POST"] = "GET"
+    path: str = Field(pattern=r"^/")
+    body: str = ""
+    expect_body: str | None = Field(default=None, description="the whole body, or null to learn it at the check")
+    expect_bytes: PositiveInt | None = Field(default=None, description="length of the body")
+
+
+class SystemPackages(Model):
+    """Packages of the distribution: for the build stage, and for the final image."""
+
+    build: tuple[str, ...] = ()
+    run: tuple[str, ...] = ()
+
+
+class Declares(Model):
+    """The configuration that an entry claims. Each given field is compared with what /fingerprint reports."""
+
+    server: str | None = Field(default=None, description="distribution that owns the socket")
+    loop: str | None = Field(default=None, description="class of the event loop, e.g. uvloop.Loop")
+    parser: str | None = Field(default=None, description="HTTP parser, e.g. httptools")
+    worker_class: str | None = None
+    keepalive: bool = Field(default=True, description="false where a server closes after each answer by design")
+    access_log: bool = Field(
+        default=False, description="true where a server logs each request and cannot be told not to"
+    )
+
+
+class Entry(Model):
+    """The fields that a server and its variants share; a variant's value is added to or replaces the server's."""
+
+    protocol: Protocol | None = None
+    install: tuple[str, ...] = Field(default=(), description="pinned requirements; a variant's replace the server's")
+    sdist_only: bool = Field(default=False, description="no wheel that pip accepts exists: cells say `sdist`")
+    compiled: tuple[str, ...] = Field(default=(), description="distributions with native code: the mode acts on them")
+    run: str = Field(default="", description="launch command with placeholders")
+    options: str = Field(default="", description="text for {options}; a variant's follows the server's")
+    tls: str = Field(default="", description="text added to {options} where TLS is on")
+    env: dict[str, str] = Field(default_factory=dict)
+    supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
+    system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
+    note: str = Field(default="", description="what a reader must know; printed with the results")
+
+
+class VariantEntry(Entry):
+    """One configuration of a server."""
+
+    declares: Declares = Declares()
+    lacks: tuple[Feature, ...] = Field(default=(), description="features of the server that this variant has not")
+
+
+class ServerEntry(Entry):
+    """A program that owns the socket, with its variants."""
+
+    variants: dict[Name, VariantEntry] = Field(min_length=1)
+
+
+class Axes(Model):
+    """The values that a suite combines. A server is named `uvicorn`, `uvicorn/standard`, by a pattern or as `all`."""
+
+    server: Many[str] = ("all",)
+    flavour: Many[str] = ("slim",)
+    mode: Many[Literal["default", "wheel", "sdist"]] = Field(
+        default=("default",), description="default: wheel, or sdist where nothing else exists"
+    )
+    python: Many[Python] = ("3.13",)
+    app: Many[str] = ("all",)
+    workload: Many[str] = ("item",)
+    workers: Many[PositiveInt] = (1,)
+    threads: Many[PositiveInt] = (4,)
+    tls: Many[bool] = (False,)
+    connections: Many[PositiveInt] = (32,)
+
+
+class Filter(Model):
+    """Which cells an `exclude` drops: those that match every given field."""
+
+    server: str | None = None
+    flavour: str | None = None
+    mode: Mode | None = None
+    python: Python | None = None
+    app: str | None = None
+    workload: str | None = None
+    workers: PositiveInt | None = None
+    threads: PositiveInt | None = None
+    tls: bool | None = None
+    connections: PositiveInt | None = None
+    why: str = Field(min_length=1, description="printed by `matrix list`")
+
+
+class Schedule(Model):
+    """How long and how often a suite measures."""
+
+    rounds: PositiveInt = Field(default=3, description="fresh starts of each server")
+    slices: PositiveInt = Field(default=3, description="timed stretches per cell and round")
+    slice_s: Seconds = Field(default=1.0, description="seconds of a timed stretch")
+    warmup_s: Annotated[float, Field(ge=0, le=3600)] = Field(default=0.3, description="seconds before each slice")
+    first_warmup_s: Annotated[float, Field(ge=0, le=3600)] = Field(
+        default=1.0, description="seconds before a server's first slice of a round"
+    )
+
+
+class Suite(Model):
+    """A named set of cells, and the probe that each gets."""
+
+    about: str = Field(default="", description="one line for `matrix list`")
+    probe: Probe = "load"
+    baseline: str = Field(description="server/variant that ratios refer to")
+    axes: Axes = Axes()
+    include: tuple[Axes, ...] = ()
+    exclude: tuple[Filter, ...] = ()
+    schedule: Schedule = Schedule()
+
+
+class Cpus(Model):
+    """CPUs for the server and for the load generator: `auto`, or a list such as `0,2-3`."""
+
+    server: str = "auto"
+    client: str = "auto"
+
+
+class Matrix(Model):
+    """The whole of matrix.yaml."""
+
+    version: Literal[1]
+    cpus: Cpus = Cpus()
+    flavours: dict[Name, Flavour] = Field(min_length=1)
+    apps: dict[Name, App] = Field(min_length=1)
+    workloads: dict[Name, Workload] = Field(min_length=1)
+    servers: dict[Name, ServerEntry] = Field(min_length=1)
+    suites: dict[Name, Suite] = Field(min_length=1)

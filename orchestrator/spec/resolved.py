@@ -1,0 +1,101 @@
+"""A server entry and one of its variants, put together: what every later stage reads of the catalogue."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from string import Formatter
+
+from orchestrator.spec.models import Declares, Matrix, ServerEntry, SystemPackages, VariantEntry
+
+PLACEHOLDERS = {
+    "app": "module:app of the application",
+    "module": "its module",
+    "file": "its file",
+    "apps": "folder of the applications",
+    "launch": "folder of the launch scripts",
+    "host": "address to listen on",
+    "port": "port to listen on",
+    "workers": "number of worker processes",
+    "threads": "number of threads of a worker",
+    "options": "options of the variant, and those of TLS",
+    "key": "TLS private key",
+    "cert": "TLS certificate",
+    "venv": "virtual environment of the image",
+    "bin": "folder of its programs",
+    "tmp": "folder that may be written to",
+}
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One configuration of a server. `name` is server/variant; `image` names what it is installed in."""
+
+    server: str
+    variant: str
+    image: str
+    protocol: str
+    install: tuple[str, ...]
+    sdist_only: bool
+    compiled: tuple[str, ...]
+    run: str
+    options: str
+    tls: str
+    env: Mapping[str, str]
+    supports: frozenset[str]
+    system: Mapping[str, SystemPackages]
+    declares: Declares
+    note: str
+
+    @property
+    def name(self) -> str:
+        return f"{self.server}/{self.variant}"
+
+    def argv(self, values: Mapping[str, str], *, tls: bool) -> tuple[str, ...]:
+        """The launch command with `values` put in for the placeholders, split as a shell would."""
+        options = f"{self.options} {self.tls}" if tls else self.options
+        text = self.run.replace("{options}", options)
+        return tuple(word.format_map(values) for word in shlex.split(text))
+
+
+def placeholders(command: str) -> frozenset[str]:
+    """The placeholders of a command. Raises ValueError where its braces do not match."""
+    return frozenset(name for _, name, _, _ in Formatter().parse(command) if name is not None)
+
+
+def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
+    """Put together the variant `name` of `entry`."""
+    variant = entry.variants[name]
+    install = variant.install or entry.install
+    return Variant(
+        server=server,
+        variant=name,
+        image=server if install == entry.install and not variant.system else f"{server}-{name}",
+        protocol=variant.protocol or entry.protocol or "",
+        install=install,
+        sdist_only=variant.sdist_only or entry.sdist_only,
+        compiled=variant.compiled or entry.compiled,
+        run=variant.run or entry.run,
+        options=_joined(entry.options, variant.options),
+        tls=variant.tls or entry.tls,
+        env={**entry.env, **variant.env},
+        supports=(frozenset(entry.supports) | frozenset(variant.supports)) - frozenset(variant.lacks),
+        system={**entry.system, **variant.system},
+        declares=_declared(server, variant),
+        note=_joined(entry.note, variant.note),
+    )
+
+
+def catalogue(matrix: Matrix) -> tuple[Variant, ...]:
+    """Every variant of every server, in the order of the file."""
+    return tuple(resolve(server, entry, name) for server, entry in matrix.servers.items() for name in entry.variants)
+
+
+def _declared(server: str, variant: VariantEntry) -> Declares:
+    declares = variant.declares
+    return declares if declares.server else declares.model_copy(update={"server": server})
+
+
+def _joined(first: str, second: str) -> str:
+    return f"{first} {second}".strip()
