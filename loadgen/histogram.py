@@ -1,0 +1,60 @@
+"""Latencies as an HDR histogram in microseconds: mergeable, three significant figures, 1 us to 60 s."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Iterable
+
+from hdrh.histogram import HdrHistogram
+
+from loadgen.spec import MAX_TIMEOUT_S, Json
+
+HIGHEST_US = int(MAX_TIMEOUT_S * 1e6)
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9, 99.99)
+SAMPLES_BEYOND = 10  # a percentile is given only where at least so many samples lie beyond it
+
+
+def describe(times_ns: array[int]) -> Json:
+    """The document of a set of times: histogram, exact count, min, mean, max, supported percentiles."""
+    histogram = HdrHistogram(1, HIGHEST_US, 3)
+    for us, count in Counter(time // 1000 for time in times_ns).items():
+        histogram.record_value(min(max(us, 1), HIGHEST_US), count)
+    if not times_ns:
+        return _document(histogram, 0, None, None, None)
+    total = sum(times_ns)
+    return _document(
+        histogram,
+        len(times_ns),
+        min(times_ns) / 1000,
+        total / len(times_ns) / 1000,
+        max(times_ns) / 1000,
+    )
+
+
+def merge(documents: Iterable[Json]) -> Json:
+    """The document of all the times of several; the histograms add up exactly."""
+    parts = [document for document in documents if document["count"]]
+    histogram = HdrHistogram(1, HIGHEST_US, 3)
+    for part in parts:
+        histogram.decode_and_add(part["histogram"])
+    if not parts:
+        return _document(histogram, 0, None, None, None)
+    count = sum(part["count"] for part in parts)
+    mean = sum(part["count"] * part["mean"] for part in parts) / count
+    return _document(histogram, count, min(p["min"] for p in parts), mean, max(p["max"] for p in parts))
+
+
+def _document(
+    histogram: HdrHistogram, count: int, low: float | None, mean: float | None, high: float | None
+) -> Json:
+    supported = [p for p in PERCENTILES if count * (100 - p) / 100 >= SAMPLES_BEYOND]
+    return {
+        "unit": "us",
+        "histogram": histogram.encode().decode("ascii"),
+        "count": count,
+        "min": low,
+        "mean": mean,
+        "max": high,
+        "percentiles": {f"{p:g}": histogram.get_value_at_percentile(p) for p in supported},
+    }

@@ -1,0 +1,334 @@
+"""The connections of one slice, and everything about them that is not the hot loop."""
+
+from __future__ import annotations
+
+import socket
+import ssl
+from array import array
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from errno import EINPROGRESS, ENOTCONN
+from functools import partial
+from time import perf_counter_ns
+
+from loadgen.answer import MAX_BODY, Answer, Parser
+from loadgen.errors import ProtocolError
+from loadgen.exchange import Exchange
+from loadgen.poller import system_poller
+from loadgen.stream import Address, TlsStream
+
+MAX_READ = 65536
+SLACK = 65536  # bytes that a wrong body may be longer than the right one before reading stops
+PAUSE_NS = 10_000_000  # before a connection that failed is opened again
+IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
+
+
+@dataclass
+class Tally:
+    """What was counted since the stretch began: times in ns, `sent` and `received` in bytes."""
+
+    latencies: array[int] = field(default_factory=lambda: array("Q"))
+    services: array[int] = field(default_factory=lambda: array("Q"))
+    errors: Counter[str] = field(default_factory=Counter)
+    first_error: tuple[str, str] | None = None
+    resent: int = 0
+    handshakes: int = 0
+    resumed: int = 0
+    sent: int = 0
+    received: int = 0
+
+
+class Pool:
+    """Per file descriptor: how to read and write, which exchange is in flight, since when, what came.
+
+    `held` has an entry while an answer is incomplete. `recv` of a connection that has something else to
+    do first (handshake, unsent bytes) is a function that does it, so that the hot loops know no states.
+    """
+
+    def __init__(self, address: Address, exchanges: list[Exchange], timeout_s: float) -> None:
+        self.poller = system_poller()
+        self.recv: dict[int, Callable[[int], bytes]] = {}
+        self.send: dict[int, Callable[[bytes], int]] = {}
+        self.exchange: dict[int, Exchange] = {}
+        self.started: dict[int, int] = {}  # when the request in flight was sent
+        self.due = self.started  # when it was scheduled; an open loop puts a dict of its own
+        self.held: dict[int, bytes] = {}
+        self.tally = Tally()
+        self.counted_from = 0  # requests due before this time count nowhere
+        self.opened = 0
+        self.read_size = MAX_READ
+        self.ready: Callable[[int, int], None] = self.begin  # what a connection that is free does next
+        self._parsers: dict[int, Parser] = {}
+        self._fresh: set[int] = set()  # connections without an answer so far
+        self._socks: dict[int, socket.socket] = {}
+        self._streams: dict[int, TlsStream] = {}
+        self._down: list[tuple[int, Exchange]] = []  # connections to be opened again, and when
+        self._exchanges = exchanges
+        self._address = address
+        self._timeout_ns = int(timeout_s * 1e9)
+        self._session: ssl.SSLSession | None = None
+
+    def open_all(self, connections: int) -> None:
+        """Open the slice's connections, the exchanges dealt out in turn."""
+        for i in range(connections):
+            self.open(self._exchanges[i % len(self._exchanges)], perf_counter_ns())
+
+    def open(self, exchange: Exchange, now: int) -> None:
+        """Open one connection and make it ready; the time of its connect counts from `now`."""
+        fd = self._connect(exchange)
+        if fd is not None:
+            self.ready(fd, now)
+
+    def _connect(self, exchange: Exchange) -> int | None:
+        sock = socket.socket(self._address.family, socket.SOCK_STREAM)
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.opened += 1
+        code = sock.connect_ex(self._address.sockaddr)
+        if code not in (0, EINPROGRESS):
+            sock.close()
+            self._refused(exchange, OSError(code, "connect"))
+            return None
+        fd = sock.fileno()
+        self._socks[fd] = sock
+        self.exchange[fd] = exchange
+        self._fresh.add(fd)
+        self.held[fd] = b""  # so that a first answer comes to `examine`
+        self.recv[fd], self.send[fd] = sock.recv, sock.send
+        if self._address.context is not None:
+            stream = self._streams[fd] = TlsStream(sock, self._address, self._session)
+            self.recv[fd], self.send[fd] = partial(self._shake, fd, stream), stream.start
+        self.poller.add(fd, write=False)
+        return fd
+
+    def _shake(self, fd: int, stream: TlsStream, _size: int) -> bytes:
+        if stream.shake():
+            self.recv[fd], self.send[fd] = stream.recv, stream.send
+            if fd in self.started:
+                self._push(fd, self.exchange[fd].request)
+        raise BlockingIOError
+
+    def begin(self, fd: int, now: int) -> None:
+        """Send the connection's exchange; its start is `now`."""
+        exchange = self.exchange[fd]
+        self.started[fd] = now
+        self.tally.sent += exchange.size
+        try:
+            self._push(fd, exchange.request)
+        except OSError as error:
+            self.failed(fd, error)
+
+    def _push(self, fd: int, data: bytes) -> None:
+        try:
+            sent = self.send[fd](data)
+        except OSError as error:
+            if not isinstance(error, BlockingIOError) and error.errno != ENOTCONN:
+                raise
+            sent = 0
+        if sent != len(data):
+            self.unsent(fd, data[sent:])
+
+    def unsent(self, fd: int, rest: bytes) -> None:
+        """Send `rest` once the connection takes it."""
+        self.poller.change(fd, write=True)
+        self.recv[fd] = partial(self._flush, fd, rest, self.recv[fd])
+
+    def _flush(self, fd: int, rest: bytes, recv: Callable[[int], bytes], size: int) -> bytes:
+        self.poller.change(fd, write=False)
+        self.recv[fd] = recv
+        self._push(fd, rest)
+        return recv(size)
+
+    def examine(self, fd: int, data: bytes, now: int) -> None:
+        """Take bytes that the hot loop did not recognise as one whole right answer."""
+        self.tally.received += len(data)
+        exchange = self.exchange[fd]
+        if fd not in self.started:
+            self._stray(fd, data)
+        elif fd in self._parsers:
+            self._parse(fd, exchange, data, now)
+        elif not data:
+            self._ended(fd)
+        else:
+            received = self.held.pop(fd, b"") + data
+            if exchange.begins(received):
+                self._recognised(fd, exchange, received, now)
+            else:
+                self._parsers[fd] = Parser(exchange.method, _limit(exchange))
+                self._parse(fd, exchange, received, now)
+
+    def _recognised(self, fd: int, exchange: Exchange, received: bytes, now: int) -> None:
+        if exchange.renew(received):
+            self._right(fd, now, closes=exchange.closes)
+        else:
+            self.held[fd] = received
+
+    def _parse(self, fd: int, exchange: Exchange, data: bytes, now: int) -> None:
+        self.held[fd] = b""
+        try:
+            answer = self._parsers[fd].feed(data)
+        except ProtocolError as error:
+            self.fail(fd, "protocol" if data else "closed_early", str(error))
+            return
+        if answer is not None:
+            del self.held[fd], self._parsers[fd]
+            self._judge(fd, exchange, answer, now)
+
+    def _judge(self, fd: int, exchange: Exchange, answer: Answer, now: int) -> None:
+        closes = not answer.keep_alive
+        wrong = exchange.wrong(answer)
+        if wrong:
+            self._count(self.due[fd], *wrong)
+            self._go_on(fd, now, closes=closes)
+            return
+        if answer.delimited:
+            self.settle_bytes()
+            exchange.learn(answer.raw, closes=closes)
+            self.read_size = _read_size(self._exchanges)
+        self._right(fd, now, closes=closes)
+
+    def _right(self, fd: int, now: int, *, closes: bool) -> None:
+        if self.due[fd] >= self.counted_from:
+            self.tally.latencies.append(now - self.due[fd])
+            if self.due is not self.started:
+                self.tally.services.append(now - self.started[fd])
+        self._go_on(fd, now, closes=closes)
+
+    def _go_on(self, fd: int, now: int, *, closes: bool) -> None:
+        if fd in self._fresh:
+            self._established(fd)
+        self.started.pop(fd)
+        self.due.pop(fd, None)
+        exchange = self.exchange[fd] = self.exchange[fd].next
+        if closes:
+            self.drop(fd)
+            self.open(exchange, now)
+        else:
+            self.ready(fd, now)
+
+    def _established(self, fd: int) -> None:
+        self._fresh.discard(fd)
+        if fd in self._streams:
+            tls = self._streams[fd].tls
+            self._session = tls.session
+            self.tally.handshakes += 1
+            self.tally.resumed += bool(tls.session_reused)
+
+    def failed(self, fd: int, error: OSError) -> None:
+        """Take an exception of a connection's recv or send."""
+        if isinstance(error, BlockingIOError):
+            return
+        if isinstance(error, ConnectionRefusedError):
+            exchange = self.exchange[fd]
+            self.drop(fd)
+            self._refused(exchange, error)
+        elif isinstance(error, ssl.SSLError):
+            self.fail(fd, "protocol", f"TLS: {error}")
+        elif fd not in self.started:
+            self._stray(fd, b"")
+        elif fd in self._fresh or fd in self.held:
+            self.fail(fd, "reset", str(error))
+        else:
+            self._resend(fd, "reset", str(error))
+
+    def _ended(self, fd: int) -> None:
+        received = self.held.get(fd, b"")
+        if received or fd in self._fresh:
+            self.fail(
+                fd, "closed_early", f"closed after {len(received)} bytes of an answer: {received[:60]!r}"
+            )
+        else:
+            self._resend(fd, "closed_early", "a kept connection closed before the answer's first byte")
+
+    def _resend(self, fd: int, kind: str, detail: str) -> None:
+        """A kept connection closed before the first byte of an answer: ask once more, on a new one.
+
+        RFC 9110, 9.2.2, allows it for idempotent methods: a server may close a kept connection at any
+        time, and the request can cross with that.
+        """
+        exchange = self.exchange[fd]
+        if exchange.method not in IDEMPOTENT:
+            self.fail(fd, kind, detail)
+            return
+        started, due = self.started[fd], self.due[fd]
+        self.drop(fd)
+        self.tally.resent += 1
+        new = self._connect(exchange)
+        if new is not None:
+            self.due[new] = due
+            self.begin(new, started)
+
+    def _stray(self, fd: int, data: bytes) -> None:
+        """Bytes, or the end, on a connection that has no request in flight."""
+        if data:
+            self._count(self.counted_from, "protocol", f"{len(data)} bytes without a request: {data[:60]!r}")
+        self._open_later(self.exchange[fd])
+        self.drop(fd)
+
+    def fail(self, fd: int, kind: str, detail: str) -> None:
+        """Count an error of the request in flight; its connection is replaced after a pause."""
+        self._count(self.due.get(fd, self.counted_from), kind, detail)
+        self._open_later(self.exchange[fd].next)
+        self.drop(fd)
+
+    def _refused(self, exchange: Exchange, error: OSError) -> None:
+        kind = "refused" if isinstance(error, ConnectionRefusedError) else "reset"
+        self._count(self.counted_from, kind, str(error))
+        self._open_later(exchange)
+
+    def _open_later(self, exchange: Exchange) -> None:
+        self._down.append((perf_counter_ns() + PAUSE_NS, exchange))
+
+    def _count(self, due: int, kind: str, detail: str) -> None:
+        if due >= self.counted_from:
+            self.tally.errors[kind] += 1
+            self.tally.first_error = self.tally.first_error or (kind, detail)
+
+    def drop(self, fd: int) -> None:
+        """Close a connection and forget it."""
+        for table in (self.recv, self.send, self.exchange, self.held, self._parsers, self._streams):
+            table.pop(fd, None)
+        self.started.pop(fd, None)
+        self.due.pop(fd, None)
+        self._fresh.discard(fd)
+        self._socks.pop(fd).close()
+
+    def tick(self, now: int) -> None:
+        """Every 10 ms: open what is to be opened again, end the requests that ran out of time."""
+        ready = [exchange for when, exchange in self._down if when <= now]
+        if ready:
+            self._down = [entry for entry in self._down if entry[0] > now]
+            for exchange in ready:
+                self.open(exchange, now)
+        limit = now - self._timeout_ns
+        for fd in [fd for fd, due in self.due.items() if due < limit]:
+            self.fail(fd, "timeout", f"no whole answer within {self._timeout_ns / 1e9:g} s")
+
+    def settle_bytes(self) -> None:
+        """Move the hot loop's count of answers into the tally's bytes."""
+        for exchange in self._exchanges:
+            self.tally.sent += exchange.hits * exchange.size
+            self.tally.received += exchange.hits * len(exchange.good or b"")
+            exchange.hits = 0
+
+    def fresh_tally(self) -> None:
+        """Count from nothing."""
+        self.settle_bytes()
+        self.tally = Tally()
+
+    def close(self) -> None:
+        """Close every connection and the poller."""
+        for fd in list(self._socks):
+            self.drop(fd)
+        self.poller.close()
+
+
+def _limit(exchange: Exchange) -> int:
+    body = exchange.expect.body
+    return MAX_BODY if body is None else len(body) + SLACK
+
+
+def _read_size(exchanges: list[Exchange]) -> int:
+    """Just over the longest answer: small reads come from the allocator's pools."""
+    return min(max(len(x.good) if x.good else MAX_READ for x in exchanges) + 16, MAX_READ)

@@ -1,0 +1,87 @@
+"""What one slice found, as the document `loadgen/1` (see schema/result.json)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+from loadgen import histogram, proc
+from loadgen.pool import Tally
+from loadgen.snapshot import Snapshot, client_use, kernel_use
+from loadgen.spec import Json, LoadSpec
+
+SCHEMA = "loadgen/1"
+KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """The timed stretch as it was: readings at both ends, counts, marks (answers so far, each 10 ms)."""
+
+    before: Snapshot
+    after: Snapshot
+    ended: int
+    tally: Tally
+    marks: list[int]
+    opened_before: int
+    opened: int
+    memory: proc.Memory
+
+
+def result(spec: LoadSpec, stretch: Stretch) -> Json:
+    """The LoadResult of a slice that ran in one process."""
+    tally, before, after = stretch.tally, stretch.before, stretch.after
+    elapsed = (stretch.ended - before.at) / 1e9
+    requests = len(tally.latencies)
+    return {
+        "schema": SCHEMA,
+        "spec": spec.to_json(),
+        "elapsed_s": elapsed,
+        "requests": requests,
+        "rps": requests / elapsed,
+        "latency": histogram.describe(tally.latencies),
+        "service": None,
+        "errors": {kind: tally.errors[kind] for kind in KINDS},
+        "first_error": _first_error(tally),
+        "connections": connections(
+            stretch.opened, stretch.opened - stretch.opened_before, requests, tally.resent
+        ),
+        "tls": _tls(spec, tally),
+        "bytes": {"sent": tally.sent, "received": tally.received},
+        "client": client_use(before, after),
+        "per_100ms": per_100ms(stretch.marks, requests),
+        "kernel": kernel_use(before, after),
+        "late": None,
+        "client_late": False,
+        "server": proc.between(before.server, after.server, stretch.memory),
+        "host": proc.shares(before.cpus, after.cpus),
+    }
+
+
+def connections(opened: int, reconnects: int, requests: int, resent: int) -> Json:
+    """`opened` since the slice began, `reconnects` inside the stretch, `per_request` from the latter."""
+    return {
+        "opened": opened,
+        "reconnects": reconnects,
+        "per_request": reconnects / requests if requests else None,
+        "resent": resent,
+    }
+
+
+def per_100ms(marks: list[int], requests: int) -> list[int]:
+    """Right answers in each 100 ms of the stretch; the last entry may stand for less."""
+    totals = [0, *marks[9::10], requests]
+    return [after - before for before, after in pairwise(totals)]
+
+
+def _first_error(tally: Tally) -> Json | None:
+    if tally.first_error is None:
+        return None
+    kind, detail = tally.first_error
+    return {"kind": kind, "detail": detail}
+
+
+def _tls(spec: LoadSpec, tally: Tally) -> Json | None:
+    if not spec.url.startswith("https:"):
+        return None
+    return {"handshakes": tally.handshakes, "resumed": tally.resumed}

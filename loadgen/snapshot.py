@@ -1,0 +1,69 @@
+"""Everything that is read at both ends of a timed stretch, and the differences."""
+
+from __future__ import annotations
+
+import os
+import resource
+from dataclasses import dataclass
+from time import perf_counter_ns
+
+from loadgen import proc
+from loadgen.spec import Json
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """One reading; `at` is perf_counter_ns."""
+
+    at: int
+    user_s: float
+    system_s: float
+    involuntary: int
+    kernel: tuple[int, int] | None
+    cpus: dict[str, tuple[int, int, int]]
+    server: dict[int, proc.Usage]
+
+
+def snapshot(server: tuple[int, ...]) -> Snapshot:
+    """Read everything; the processes of the server's tree first."""
+    usage = proc.usage(server)
+    own = resource.getrusage(resource.RUSAGE_SELF)
+    return Snapshot(
+        at=perf_counter_ns(),
+        user_s=own.ru_utime,
+        system_s=own.ru_stime,
+        involuntary=own.ru_nivcsw,
+        kernel=proc.kernel_counts(),
+        cpus=proc.cpu_ticks(),
+        server=usage,
+    )
+
+
+def client_use(before: Snapshot, after: Snapshot) -> Json:
+    """The generator's own CPU; `share` is CPU over wall time."""
+    user, system = after.user_s - before.user_s, after.system_s - before.system_s
+    return {
+        "user_s": user,
+        "system_s": system,
+        "share": (user + system) / max((after.at - before.at) / 1e9, 1e-9),
+        "involuntary_switches": after.involuntary - before.involuntary,
+    }
+
+
+def kernel_use(before: Snapshot, after: Snapshot) -> Json | None:
+    """What the network namespace counted; None where there is no /proc/net/snmp."""
+    if before.kernel is None or after.kernel is None:
+        return None
+    return {
+        "passive_opens": after.kernel[0] - before.kernel[0],
+        "retransmits": after.kernel[1] - before.kernel[1],
+    }
+
+
+def pin(cpus: tuple[int, ...]) -> set[int] | None:
+    """Pin this process to `cpus` where the system can; what it was pinned to before, None if unchanged."""
+    if not cpus or not hasattr(os, "sched_setaffinity"):
+        return None
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cpus)
+    return before
