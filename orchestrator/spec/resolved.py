@@ -14,7 +14,6 @@ PLACEHOLDERS = {
     "module": "its module",
     "file": "its file",
     "apps": "folder of the applications",
-    "launch": "folder of the launch scripts",
     "host": "address to listen on",
     "port": "port to listen on",
     "workers": "number of worker processes",

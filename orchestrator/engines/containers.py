@@ -1,0 +1,74 @@
+"""How containers are boxed in: the options of server and load generator containers, as data.
+
+Measured here: every server of the catalogue runs without network, capabilities and a writable root; one that
+cannot says so in its entry.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+from collections.abc import Iterable
+from typing import Any
+
+from orchestrator.engines.protocol import Launch, server_environment
+
+PORT = 8000
+LABEL_RUN = "appserver-matrix.run"
+LABEL_KIND = "appserver-matrix.kind"
+LABEL_OWNER = "appserver-matrix.owner"
+APPS, VENV, TMP, TLS = "/opt/apps", "/opt/venv", "/tmp", "/opt/tls"
+
+_BOXED: dict[str, Any] = {
+    "user": "1000:1000",
+    "cap_drop": ["ALL"],
+    "security_opt": ["no-new-privileges"],
+    "read_only": True,
+    # exec: mod_wsgi-express writes the script that it then starts.
+    "tmpfs": {TMP: "rw,exec,nosuid,nodev,size=256m,mode=1777"},
+    "log_config": {"Type": "json-file", "Config": {"max-size": "4m", "max-file": "1"}},
+    "init": False,
+}
+
+
+def owner() -> str:
+    """Host and process that made a container, so that what a killed run left can be told from a live one's."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def labels(run: str, kind: str) -> dict[str, str]:
+    return {LABEL_RUN: run, LABEL_KIND: kind, LABEL_OWNER: owner()}
+
+
+def cpuset(cpus: Iterable[int]) -> str:
+    return ",".join(str(cpu) for cpu in cpus)
+
+
+def server_options(launch: Launch, run: str) -> dict[str, Any]:
+    """Options of a server's container: only loopback exists in it, and it owns the namespaces. PID 1 is the server."""
+    return _BOXED | {
+        "command": list(launch.argv(host="127.0.0.1", port=PORT, apps=APPS, venv=VENV, tmp=TMP, tls=TLS)),
+        "entrypoint": [],
+        "environment": server_environment(launch.variant, apps=APPS, tmp=TMP),
+        "network_mode": "none",
+        "cpuset_cpus": cpuset(launch.placement.server),
+        "mem_limit": "3g",
+        "pids_limit": 1024,
+        "volumes": [TLS] if launch.tls else [],
+        "labels": labels(run, "server"),
+    }
+
+
+def agent_options(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
+    """Options of the load generator's container beside a server: it joins the server's network and PID namespaces."""
+    return _BOXED | {
+        "command": ["agent"],
+        "network_mode": f"container:{server_id}",
+        "pid_mode": f"container:{server_id}",
+        "cpuset_cpus": cpuset(launch.placement.client),
+        "mem_limit": "2g",
+        "pids_limit": 256,
+        "stdin_open": True,
+        "volumes_from": [server_id] if launch.tls else [],
+        "labels": labels(run, "agent"),
+    }

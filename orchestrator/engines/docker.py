@@ -1,0 +1,303 @@
+"""The docker engine: the only module that imports the Docker SDK."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import queue
+import select
+import struct
+import tarfile
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import docker
+from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.models.containers import Container
+
+from orchestrator.engines.agent import Agent
+from orchestrator.engines.bases import find_base
+from orchestrator.engines.containers import LABEL_KIND, LABEL_RUN, PORT, TLS, agent_options, labels, server_options
+from orchestrator.engines.protocol import EngineFacts, Launch, Say
+from orchestrator.engines.tls import certificate
+from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
+from orchestrator.images.context import Context, loadgen_context, read_context, server_context
+from orchestrator.images.host import host_settings
+from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
+
+CALL_TIMEOUT_S = 60
+_INSTALL_REPORT = "/opt/venv/install.json"
+_REPOSITORY = "appserver-matrix"
+
+
+def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
+    """A client of the engine that DOCKER_HOST or the usual socket names. Raises EnvironmentProblem where none answers."""
+    try:
+        client = docker.from_env(timeout=int(timeout_s))
+        client.ping()
+    except DockerException as error:
+        reason = str(error).splitlines()[0][:200]
+        raise EnvironmentProblem(
+            f"no Docker Engine answers: {reason}", next_step="start Docker, or use --engine local"
+        ) from error
+    return client
+
+
+class AttachedChannel:
+    """Standard input and output of a container, over the engine's attach stream (8-byte frame headers)."""
+
+    def __init__(self, container: Container) -> None:
+        params = {"stdin": 1, "stdout": 1, "stderr": 0, "stream": 1}
+        self._stream = container.attach_socket(params=params)
+        self._socket: Any = getattr(self._stream, "_sock", self._stream)
+        self._lines = b""
+
+    def send(self, line: str) -> None:
+        self._socket.sendall(line.encode() + b"\n")
+
+    def receive(self, timeout_s: float) -> str:
+        deadline = time.monotonic() + timeout_s
+        while b"\n" not in self._lines:
+            _, size = struct.unpack(">B3xL", self._exactly(8, deadline))
+            self._lines += self._exactly(size, deadline)
+        line, _, self._lines = self._lines.partition(b"\n")
+        return line.decode()
+
+    def _exactly(self, size: int, deadline: float) -> bytes:
+        found = b""
+        while len(found) < size:
+            if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
+                raise TimeoutError
+            more = self._socket.recv(size - len(found))
+            if not more:
+                raise ConnectionResetError("its container ended")
+            found += more
+        return found
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError):
+            self._stream.close()
+
+
+class RunningContainer:
+    """A server's container, and the load generator's beside it."""
+
+    root_pid = 1
+
+    def __init__(self, server: Container, agent_container: Container, agent: Agent, tls: bool) -> None:
+        self.agent = agent
+        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{PORT}"
+        self.ca = f"{TLS}/ca.pem" if tls else None
+        self._server = server
+        self._agent_container = agent_container
+
+    def log(self) -> str:
+        return bytes(self._server.logs(tail=200)).decode(errors="replace")
+
+    def exit_code(self) -> int | None:
+        self._server.reload()
+        state = self._server.attrs["State"]
+        return None if state["Running"] else int(state["ExitCode"])
+
+    def stop(self) -> None:
+        self.agent.close()
+        for container in (self._agent_container, self._server):
+            _remove(container)
+
+
+class DockerEngine:
+    """Builds images and runs servers and load generators in containers of one run."""
+
+    def __init__(self, run: str, why: str = "", client: docker.DockerClient | None = None) -> None:
+        self._client = client or connect()
+        self._run = run
+        self._closing = threading.Event()
+        self._locks: dict[object, threading.Lock] = {}
+        self._locks_lock = threading.Lock()
+        self._bases: dict[Base, BaseFacts] = {}
+        self._loadgen = ""
+        info = self._client.info()
+        self._architecture = str(info["Architecture"])
+        self.facts = EngineFacts("docker", str(info["ServerVersion"]), tuple(range(int(info["NCPU"]))), why)
+
+    # --- images -----------------------------------------------------------------------------------------------
+
+    def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
+        base = self._base(spec.base, say)
+        context = server_context(spec.dockerfile)
+        args = spec.build_args()
+        tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{context.digest(args, base.digest)}"
+        reference = f"{_REPOSITORY}/{spec.key.image}:{tag}"
+        if self.digest(reference) is None:
+            dockerfile = f"{spec.dockerfile}"
+            self._frameworks(spec, base, context, dockerfile, say)
+            say(f"building {spec.key.id}")
+            self._build(context, dockerfile, reference, {**args, "BASE": base.reference})
+        digest = self.digest(reference) or ""
+        return BuiltImage(spec, reference, digest, base, self._image_architecture(reference), self._report(reference))
+
+    def prepare(self, say: Say) -> None:
+        base = self._base(Base("slim", "3.13", "python:3.13-slim-trixie", "slim"), say)
+        context = loadgen_context()
+        reference = f"{_REPOSITORY}/loadgen:{context.digest(base.digest)}"
+        if self.digest(reference) is None:
+            say("building the load generator")
+            self._build(context, "images/loadgen/Dockerfile", reference, {"BASE": base.reference}, prefix="images/")
+        self._loadgen = reference
+
+    def _frameworks(self, spec: ImageSpec, base: BaseFacts, context: Context, dockerfile: str, say: Say) -> None:
+        """Build the layer that all images of a base share before any of them, so that parallel builds find it made."""
+        with self._lock(("frameworks", dockerfile, base.digest)):
+            reference = f"{_REPOSITORY}/frameworks:{context.digest(dockerfile, base.digest)}"
+            if self.digest(reference) is None:
+                say(f"building the frameworks' layer for {spec.key.flavour}")
+                self._build(context, dockerfile, reference, {"BASE": base.reference}, target="frameworks")
+
+    def _build(
+        self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, prefix: str = "",
+        target: str = "", kind: str = "image",
+    ) -> None:  # fmt: skip
+        host = host_settings()
+        extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
+        try:
+            lines = self._client.api.build(
+                fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
+                buildargs={**host.build_args(), **args}, labels={LABEL_KIND: kind}, target=target,
+                rm=True, forcerm=True, decode=True, timeout=3600,
+            )  # fmt: skip
+            self._follow(lines, reference)
+        except DockerException as error:
+            raise BuildFailed(f"{reference}: {_first_line(error)}") from error
+
+    def _follow(self, lines: Iterable[Mapping[str, Any]], reference: str) -> None:
+        """Read a build's output to its end. Raises BuildFailed with the last lines where it did not work."""
+        tail: list[str] = []
+        for line in lines:
+            if self._closing.is_set():
+                raise BuildFailed(f"{reference}: interrupted")
+            tail = [*tail, *str(line.get("stream", "")).splitlines()][-12:]
+            if "error" in line:
+                text = "\n    ".join(part for part in tail if part.strip())
+                raise BuildFailed(
+                    f"{reference}: {line['error']}\n    {text}", next_step="`matrix doctor` checks the index"
+                )
+
+    def _report(self, reference: str) -> Mapping[str, Any]:
+        """The install report that the image carries."""
+        container = self._client.containers.create(reference, ["true"], labels=labels(self._run, "report"))
+        try:
+            chunks, _ = container.get_archive(_INSTALL_REPORT)
+            with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
+                member = archive.extractfile(archive.getmembers()[0])
+                report = json.loads(member.read() if member else b"{}")
+        except (APIError, tarfile.TarError, ValueError) as error:
+            raise BuildFailed(f"{reference} carries no install report: {_first_line(error)}") from error
+        finally:
+            _remove(container)
+        return dict(report)
+
+    def _base(self, base: Base, say: Say) -> BaseFacts:
+        with self._lock(base):
+            if base not in self._bases:
+                self._bases[base] = find_base(self, base, say)
+            return self._bases[base]
+
+    def _lock(self, key: object) -> threading.Lock:
+        with self._locks_lock:
+            return self._locks.setdefault(key, threading.Lock())
+
+    # --- what bases.find_base needs -----------------------------------------------------------------------------
+
+    def digest(self, reference: str) -> str | None:
+        try:
+            return str(self._client.images.get(reference).id)
+        except ImageNotFound:
+            return None
+
+    def pull(self, reference: str, silence_s: float) -> str:
+        told: queue.Queue[tuple[str, str]] = queue.Queue()
+        threading.Thread(target=self._pull, args=(reference, told), daemon=True).start()
+        while True:
+            try:
+                kind, text = told.get(timeout=silence_s)
+            except queue.Empty:
+                return f"no answer within {silence_s:.0f} s"
+            if kind != "progress":
+                return text
+
+    def _pull(self, reference: str, told: queue.Queue[tuple[str, str]]) -> None:
+        repository, _, tag = reference.rpartition(":")
+        try:
+            for line in self._client.api.pull(repository, tag, stream=True, decode=True):
+                told.put(("failed", str(line["error"])) if "error" in line else ("progress", ""))
+            told.put(("done", ""))
+        except DockerException as error:
+            told.put(("failed", _first_line(error)))
+
+    def import_rootfs(self, tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> None:
+        repository, _, tag = reference.rpartition(":")
+        changes = [f'LABEL "{name}"="{text}"' for name, text in labels.items()]
+        self._client.api.import_image_from_stream(tar, repository=repository, tag=tag, changes=changes)
+
+    def build_folder(self, folder: Path, args: Mapping[str, str], reference: str, labels: Mapping[str, str]) -> None:
+        names = [path.name for path in folder.iterdir()]
+        self._build(read_context(folder, names), "Dockerfile", reference, args, kind="standin")
+
+    def _image_architecture(self, reference: str) -> str:
+        return str(self._client.images.get(reference).attrs.get("Architecture", ""))
+
+    # --- servers ------------------------------------------------------------------------------------------------
+
+    def start(self, launch: Launch) -> RunningContainer:
+        made: list[Container] = []
+        try:
+            server = self._create(launch.image.reference, server_options(launch, self._run), made)
+            if launch.tls:
+                server.put_archive(TLS, certificate().tar())
+            server.start()
+            agent_container = self._create(self._loadgen, agent_options(launch, self._run, server.id or ""), made)
+            channel = AttachedChannel(agent_container)
+            agent_container.start()
+        except DockerException as error:
+            why = self._why_not_started(made, error)
+            for container in reversed(made):
+                _remove(container)
+            raise ServerFailed(f"{launch.id}: {why}") from error
+        return RunningContainer(server, agent_container, Agent(channel), launch.tls)
+
+    def _create(self, image: str, options: Mapping[str, Any], made: list[Container]) -> Container:
+        container = self._client.containers.create(image, **options)
+        made.append(container)
+        return container
+
+    def _why_not_started(self, made: list[Container], error: DockerException) -> str:
+        """A server that ended at once makes the engine complain about its namespace: its own words say more."""
+        with contextlib.suppress(DockerException, IndexError):
+            log = bytes(made[0].logs(tail=50)).decode(errors="replace").strip()
+            if log:
+                return log.splitlines()[-1]
+        return _first_line(error)
+
+    def close(self) -> None:
+        self._closing.set()
+        for container in _ours(self._client, self._run):
+            _remove(container)
+
+
+def _ours(client: docker.DockerClient, run: str = "") -> Iterator[Container]:
+    wanted = f"{LABEL_RUN}={run}" if run else LABEL_RUN
+    yield from client.containers.list(all=True, filters={"label": wanted})
+
+
+def _remove(container: Container) -> None:
+    with contextlib.suppress(NotFound, APIError):
+        container.remove(force=True, v=True)
+
+
+def _first_line(error: Exception) -> str:
+    text = str(getattr(error, "explanation", "") or error)
+    return (text.strip().splitlines() or [type(error).__name__])[0][:300]

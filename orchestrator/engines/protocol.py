@@ -1,0 +1,126 @@
+"""The seam between measuring and the place where servers run, and the frozen values that cross it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from orchestrator.engines.agent import Agent
+from orchestrator.images.plan import BuiltImage, ImageSpec
+from orchestrator.spec.resolved import Variant
+
+Say = Callable[[str], None]
+"""Takes one line for people: what is going on now."""
+
+
+@dataclass(frozen=True)
+class EngineFacts:
+    """Which engine runs, its version, how many CPUs it may give out, and why it was chosen."""
+
+    name: str
+    version: str
+    cpus: tuple[int, ...]
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Placement:
+    """CPUs of the server and of the load generator; `shared` where the machine has too few to keep them apart."""
+
+    server: tuple[int, ...]
+    client: tuple[int, ...]
+    shared: bool = False
+
+
+@dataclass(frozen=True)
+class Launch:
+    """One server to start."""
+
+    id: str
+    image: BuiltImage
+    variant: Variant
+    module: str
+    workers: int
+    threads: int | None
+    tls: bool
+    placement: Placement
+
+    def argv(self, *, host: str, port: int, apps: str, venv: str, tmp: str, tls: str) -> tuple[str, ...]:
+        """The launch command on an engine whose files are at these paths."""
+        values = {
+            "app": f"{self.module}:app",
+            "module": self.module,
+            "file": f"{apps}/{self.module}.py",
+            "apps": apps,
+            "host": host,
+            "port": str(port),
+            "workers": str(self.workers),
+            "threads": str(self.threads or 1),
+            "venv": venv,
+            "bin": f"{venv}/bin",
+            "tmp": tmp,
+            "key": f"{tls}/key.pem",
+            "cert": f"{tls}/cert.pem",
+        }
+        return self.variant.argv(values, tls=self.tls)
+
+
+def server_environment(variant: Variant, *, apps: str, tmp: str) -> dict[str, str]:
+    """Environment of a server, the same on every engine: nothing of the user's own leaks into it."""
+    fixed = {
+        "PYTHONPATH": apps,
+        "PYTHONUNBUFFERED": "1",
+        "PYTHONDONTWRITEBYTECODE": "1",
+        "HOME": tmp,
+        "TMPDIR": tmp,
+        "LANG": "C.UTF-8",
+    }
+    return fixed | dict(variant.env)
+
+
+class Running(Protocol):
+    """A started server with the load generator's agent beside it."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    @property
+    def url(self) -> str:
+        """Where the agent reaches the server, such as http://127.0.0.1:8000."""
+
+    @property
+    def ca(self) -> str | None:
+        """The CA's file as the agent sees it, or None without TLS."""
+
+    @property
+    def root_pid(self) -> int:
+        """The root of the server's process tree, as the agent sees it."""
+
+    def log(self) -> str:
+        """The end of what the server wrote to its standard output and error."""
+
+    def exit_code(self) -> int | None:
+        """None while the server runs."""
+
+    def stop(self) -> None:
+        """End server and agent, and remove what was made for them."""
+
+
+class Engine(Protocol):
+    """docker, local or memory."""
+
+    @property
+    def facts(self) -> EngineFacts: ...
+
+    def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
+        """Make the image, or find it made. Raises BuildFailed, EnvironmentProblem."""
+
+    def prepare(self, say: Say) -> None:
+        """Make what all servers need: the load generator. Raises BuildFailed, EnvironmentProblem."""
+
+    def start(self, launch: Launch) -> Running:
+        """Start a server and its agent, without waiting for an answer. Raises ServerFailed."""
+
+    def close(self) -> None:
+        """Remove every process and container that this engine made. May be called at any time, twice too."""

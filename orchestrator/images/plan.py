@@ -1,0 +1,102 @@
+"""What an image is made of. Engines turn an `ImageSpec` into a container image or a virtual environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from orchestrator.cells.model import Cell, ImageKey
+from orchestrator.spec.models import Matrix, SystemPackages
+
+ROOT = Path(__file__).resolve().parents[2]
+"""The project: the folder that holds images/, loadgen/ and requirements/."""
+
+
+@dataclass(frozen=True)
+class Base:
+    """A base image: the official reference, and the stand-in for machines that cannot pull it."""
+
+    flavour: str
+    python: str
+    official: str
+    standin: str
+
+
+@dataclass(frozen=True)
+class ImageSpec:
+    """All that decides the content of an image, apart from the base's own content and the project's files."""
+
+    key: ImageKey
+    base: Base
+    dockerfile: str
+    packages: tuple[str, ...]
+    compiled: tuple[str, ...]
+    system: SystemPackages
+
+    def build_args(self) -> dict[str, str]:
+        """The build arguments of images/*/Dockerfile, apart from BASE and the host's settings."""
+        return {
+            "PACKAGES": " ".join(self.packages),
+            "COMPILED": " ".join(self.compiled),
+            "INSTALL_MODE": self.key.mode,
+            "BUILD_SYSTEM": " ".join(self.system.build),
+            "RUN_SYSTEM": " ".join(self.system.run),
+        }
+
+
+@dataclass(frozen=True)
+class BaseFacts:
+    """The base that was really used. `standin` is "" for an official image; `note` says why it was taken."""
+
+    reference: str
+    digest: str
+    standin: str
+    note: str
+
+
+@dataclass(frozen=True)
+class BuiltImage:
+    """An image that exists. `install` is the report of images/build/install.py, failures included."""
+
+    spec: ImageSpec
+    reference: str
+    digest: str
+    base: BaseFacts
+    architecture: str
+    install: Mapping[str, Any]
+
+    @property
+    def installed(self) -> bool:
+        return bool(self.install.get("outcome") != "failed")
+
+    @property
+    def versions(self) -> dict[str, str]:
+        """Version by name of every distribution that the server's install brought."""
+        return {package["name"]: package["version"] for package in self.install.get("packages", ())}
+
+
+def base_of(matrix: Matrix, flavour: str, python: str) -> Base:
+    """The base of a flavour for a Python version."""
+    entry = matrix.flavours[flavour]
+    return Base(flavour, python, entry.base.format(python=python), entry.standin)
+
+
+def image_of(matrix: Matrix, cell: Cell) -> ImageSpec:
+    """The image that a cell is measured in."""
+    flavour = matrix.flavours[cell.flavour]
+    return ImageSpec(
+        key=cell.image,
+        base=base_of(matrix, cell.flavour, cell.python),
+        dockerfile=f"{flavour.dockerfile or cell.flavour}/Dockerfile",
+        packages=cell.variant.install,
+        compiled=cell.variant.compiled,
+        system=cell.variant.system.get(cell.flavour, SystemPackages()),
+    )
+
+
+def images_of(matrix: Matrix, cells: tuple[Cell, ...]) -> tuple[ImageSpec, ...]:
+    """Every image that the cells need, once, in their order."""
+    specs = {cell.image: image_of(matrix, cell) for cell in reversed(cells)}
+    return tuple(specs[key] for key in dict.fromkeys(cell.image for cell in cells))

@@ -1,0 +1,1 @@
+"""Stage 5: images -> rounds of interleaved slices. Start with `rounds.measure_round`."""

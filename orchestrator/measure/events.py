@@ -1,0 +1,45 @@
+"""What happens during a run, as values that the CLI shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Told:
+    """A line for people."""
+
+    text: str
+
+
+@dataclass(frozen=True)
+class ImageReady:
+    id: str
+    ok: bool
+    text: str
+    done: int
+    total: int
+
+
+@dataclass(frozen=True)
+class ServersUp:
+    round: int
+    rounds: int
+    up: int
+    total: int
+
+
+@dataclass(frozen=True)
+class SliceDone:
+    """`planned_s` is the time of warm-up and stretch; `done` of `total` slices of the whole run."""
+
+    cell: str
+    rps: float | None
+    planned_s: float
+    done: int
+    total: int
+
+
+Event = Told | ImageReady | ServersUp | SliceDone
+Emit = Callable[[Event], None]

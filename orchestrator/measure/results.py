@@ -1,0 +1,61 @@
+"""What measuring yields: frozen values, in the units that their names end with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
+
+Stage = Literal["build", "install", "start", "check", "load"]
+
+
+@dataclass(frozen=True)
+class Failure:
+    """Why a cell, or one round of it, has no figures. `reason` is one line; `detail` the end of a log."""
+
+    stage: Stage
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True)
+class Mismatch:
+    """A field of the declared configuration that is not what runs."""
+
+    field: str
+    declared: str
+    found: str
+
+
+@dataclass(frozen=True)
+class Check:
+    """What was found before any timing. `ready_s` counts from the first try to reach the server."""
+
+    ready_s: float
+    fingerprint: Mapping[str, Any]
+    mismatches: tuple[Mismatch, ...]
+    keepalive: bool
+    access_log: bool
+
+
+@dataclass(frozen=True)
+class Slice:
+    """One timed stretch. `order` is its position in the round; `load` is the load generator's own document.
+
+    `orchestrator_s` is the CPU that this program burned while the slice ran.
+    """
+
+    order: int
+    started: str
+    load: Mapping[str, Any]
+    orchestrator_s: float
+
+
+@dataclass(frozen=True)
+class Round:
+    """One fresh start of a cell's server: the check before, and the slices, or why there are none."""
+
+    number: int
+    check: Check | None
+    slices: tuple[Slice, ...]
+    failure: Failure | None = None

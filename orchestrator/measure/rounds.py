@@ -1,0 +1,158 @@
+"""One round: every server starts fresh, is checked, and its cells are measured in interleaved slices.
+
+All servers of a round run at the same time, and idle but for the one that is measured, so that the drift of the
+machine hits the cells alike; each pass over the cells has its own order, from the run's seed.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from orchestrator.cells.model import Cell, ImageKey
+from orchestrator.engines.protocol import Engine, Launch, Placement, Running
+from orchestrator.errors import LoadFailed, ServerFailed
+from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.checks import Expected, check_server, learn_answer, request_of
+from orchestrator.measure.events import Emit, ServersUp, SliceDone
+from orchestrator.measure.parallel import parallel
+from orchestrator.measure.results import Check, Failure, Round, Slice
+from orchestrator.spec.models import Matrix, Schedule
+
+STARTS_AT_ONCE = 3
+TIMEOUT_S = 10.0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What stays the same over the rounds of a run. `cells` are those whose image is there."""
+
+    matrix: Matrix
+    cells: tuple[Cell, ...]
+    images: Mapping[ImageKey, BuiltImage]
+    schedule: Schedule
+    placement: Placement
+    seed: int
+
+
+@dataclass(frozen=True)
+class Started:
+    """A server that answers right, with the right answer of each workload."""
+
+    running: Running
+    check: Check
+    answers: Mapping[str, Expected]
+
+
+def slice_order(cells: Sequence[Cell], seed: int, round_number: int, slice_number: int) -> list[Cell]:
+    """The order of one pass over the cells: the same for the same seed, another for each pass."""
+    order = list(cells)
+    random.Random(f"{seed}/{round_number}/{slice_number}").shuffle(order)
+    return order
+
+
+def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[str, Round]:
+    """Measure every cell once more. Returns the round of each cell by the cell's id; never raises for one server."""
+    launches = {cell.launch_id: cell for cell in plan.cells}
+    started: dict[str, Started | Failure] = {}
+
+    def start(cell: Cell) -> None:
+        started[cell.launch_id] = _start(engine, plan, cell)
+        emit(ServersUp(number, plan.schedule.rounds, len(started), len(launches)))
+
+    try:
+        parallel(start, list(launches.values()), STARTS_AT_ONCE)
+        return _Slices(plan, number, started, emit).run()
+    finally:
+        up = [item.running for item in started.values() if isinstance(item, Started)]
+        parallel(lambda running: running.stop(), up, STARTS_AT_ONCE)
+
+
+def _start(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
+    try:
+        running = engine.start(_launch(plan, cell))
+    except ServerFailed as error:
+        return Failure("start", error.what)
+    try:
+        workloads = {other.workload for other in plan.cells if other.launch_id == cell.launch_id}
+        check = check_server(running, plan.matrix.workloads["item"], cell.variant.declares)
+        answers = {name: learn_answer(running, plan.matrix.workloads[name]) for name in sorted(workloads)}
+    except (ServerFailed, LoadFailed) as error:
+        failure = Failure("start", error.what, running.log()[-2000:])
+        running.stop()
+        return failure
+    return Started(running, check, answers)
+
+
+def _launch(plan: Plan, cell: Cell) -> Launch:
+    return Launch(
+        id=cell.launch_id,
+        image=plan.images[cell.image],
+        variant=cell.variant,
+        module=plan.matrix.apps[cell.app].module,
+        workers=cell.workers,
+        threads=cell.threads,
+        tls=cell.tls,
+        placement=plan.placement,
+    )
+
+
+class _Slices:
+    """The passes of one round over its cells."""
+
+    def __init__(self, plan: Plan, number: int, started: Mapping[str, Started | Failure], emit: Emit) -> None:
+        self._plan = plan
+        self._number = number
+        self._started = started
+        self._emit = emit
+        self._slices: dict[str, list[Slice]] = {cell.id: [] for cell in plan.cells}
+        self._failures: dict[str, Failure] = {}
+        self._warm: set[str] = set()
+
+    def run(self) -> dict[str, Round]:
+        for at in range(self._plan.schedule.slices):
+            for order, cell in enumerate(slice_order(self._plan.cells, self._plan.seed, self._number, at)):
+                self._measure(cell, at * len(self._plan.cells) + order)
+        return {cell.id: self._round(cell) for cell in self._plan.cells}
+
+    def _measure(self, cell: Cell, order: int) -> None:
+        started = self._started[cell.launch_id]
+        schedule = self._plan.schedule
+        warmup_s = schedule.warmup_s if cell.launch_id in self._warm else schedule.first_warmup_s
+        if isinstance(started, Failure):
+            self._failures[cell.id] = started
+        elif cell.id not in self._failures:
+            self._warm.add(cell.launch_id)
+            try:
+                self._slices[cell.id].append(_slice(self._plan, cell, started, warmup_s, order))
+            except LoadFailed as error:
+                self._failures[cell.id] = Failure("load", error.what, started.running.log()[-2000:])
+        last = self._slices[cell.id][-1:]
+        done = (self._number - 1) * len(self._plan.cells) * schedule.slices + order + 1
+        total = schedule.rounds * len(self._plan.cells) * schedule.slices
+        rps = float(last[0].load["rps"]) if last and cell.id not in self._failures else None
+        self._emit(SliceDone(cell.id, rps, warmup_s + schedule.slice_s if rps is not None else 0.0, done, total))
+
+    def _round(self, cell: Cell) -> Round:
+        started = self._started[cell.launch_id]
+        check = started.check if isinstance(started, Started) else None
+        return Round(self._number, check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
+
+
+def _slice(plan: Plan, cell: Cell, started: Started, warmup_s: float, order: int) -> Slice:
+    running = started.running
+    spec = {
+        **request_of(plan.matrix.workloads[cell.workload], running),
+        "expect": started.answers[cell.workload].as_json(),
+        "connections": cell.connections,
+        "warmup_s": warmup_s,
+        "duration_s": plan.schedule.slice_s,
+        "timeout_s": TIMEOUT_S,
+        "watch_pid": running.root_pid,
+    }
+    began, cpu = datetime.now(UTC), time.process_time()
+    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + plan.schedule.slice_s + TIMEOUT_S + 20)
+    return Slice(order, began.isoformat(timespec="milliseconds"), answer["result"], time.process_time() - cpu)

@@ -1,0 +1,205 @@
+"""From a cell and its rounds to its record: figures, ratio to the baseline, verdicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from orchestrator.cells.model import Cell
+from orchestrator.engines.protocol import Placement
+from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.results import Failure, Round
+from orchestrator.records.model import (
+    CellPoint,
+    Estimate,
+    ImageFacts,
+    Outcome,
+    RatioBound,
+    Reason,
+    Record,
+    RoundRecord,
+    SliceRecord,
+    Summary,
+    VerdictRecord,
+)
+from orchestrator.verdicts import stats
+from orchestrator.verdicts.rules import Facts, Verdict, judge
+from orchestrator.verdicts.stats import Interval
+from orchestrator.verdicts.summary import Figures, figures, rps_of, values
+
+_OUTCOMES: dict[str, Outcome] = {
+    "build": "not_built",
+    "install": "not_installed",
+    "start": "not_started",
+    "check": "not_started",
+    "load": "load_failed",
+}
+
+
+@dataclass(frozen=True)
+class Measured:
+    """All that is known of a cell. `image` is a Failure where there is none."""
+
+    cell: Cell
+    image: BuiltImage | Failure
+    rounds: tuple[Round, ...]
+
+
+def records(
+    suite: str, baseline: str, measured: Sequence[Measured], placement: Placement, machine_architecture: str
+) -> list[Record]:
+    """The records of a run's cells, each with its ratio to the baseline of its own comparison."""
+    judged = {item.cell.id: _judged(item, placement, machine_architecture) for item in measured}
+    base = {item.cell.comparison: item for item in measured if item.cell.variant.name == baseline}
+    made = []
+    for item in measured:
+        found, verdicts = judged[item.cell.id]
+        reference = base.get(item.cell.comparison)
+        summary = _summary(item, found, verdicts, reference, judged) if found else None
+        made.append(_record(suite, baseline, item, summary, verdicts))
+    return made
+
+
+def _judged(item: Measured, placement: Placement, machine: str) -> tuple[Figures | None, tuple[Verdict, ...]]:
+    found = figures(item.rounds)
+    emulated = isinstance(item.image, BuiltImage) and _other_architecture(item.image.architecture, machine)
+    facts = Facts(item.cell, item.rounds, placement, emulated, found.spread.between if found else None)
+    return found, judge(facts)
+
+
+def _other_architecture(image: str, machine: str) -> bool:
+    names = {"amd64": "x86_64", "arm64": "aarch64"}
+    return bool(image and machine) and names.get(image, image) != names.get(machine, machine)
+
+
+def _summary(
+    item: Measured,
+    found: Figures,
+    verdicts: Sequence[Verdict],
+    reference: Measured | None,
+    judged: Mapping[str, tuple[Figures | None, tuple[Verdict, ...]]],
+) -> Summary:
+    ratio: Interval | None = None
+    bound: RatioBound = ""
+    if reference is not None and judged[reference.cell.id][0] is not None:
+        pair = values(item.rounds, rps_of), values(reference.rounds, rps_of)
+        if any(a and b for a, b in zip(*pair, strict=False)):
+            ratio = stats.ratio(*pair) if item is not reference else Interval(1.0, 1.0, 1.0)
+            bound = "" if item is reference else ratio_bound(verdicts, judged[reference.cell.id][1])
+    return Summary(
+        slices=found.slices,
+        requests=found.requests,
+        errors=found.errors,
+        rps=_estimate(found.rps),
+        ratio=_estimate(ratio) if ratio else None,
+        ratio_bound=bound,
+        between=found.spread.between,
+        within=found.spread.within,
+        latency_us=dict(found.latency_us),
+        cpu_us_per_request=_estimate(found.cpu_us) if found.cpu_us else None,
+        client_cpu_us_per_request=found.client_cpu_us,
+        memory_bytes=found.memory_bytes,
+        memory_pss_bytes=found.memory_pss_bytes,
+        processes=found.processes,
+        connections_per_request=found.connections_per_request,
+        ready_s=found.ready_s,
+    )
+
+
+def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBound:
+    """What a ratio is worth where its parts are lower bounds: one below the line makes it an upper bound."""
+    above = any(verdict.effect == "bound" for verdict in own)
+    below = any(verdict.effect == "bound" for verdict in baseline)
+    if above and below:
+        return "?"
+    return ">=" if above else "<=" if below else ""
+
+
+def _record(suite: str, baseline: str, item: Measured, summary: Summary | None, verdicts: Sequence[Verdict]) -> Record:
+    cell, failure = item.cell, _failure(item)
+    return Record(
+        id=cell.id,
+        suite=suite,
+        probe="load",
+        cell=_point(cell),
+        baseline=cell.variant.name == baseline,
+        outcome="measured" if summary else _OUTCOMES[failure.stage] if failure else "load_failed",
+        reason=_reason(failure) if failure and not summary else None,
+        note=cell.variant.note,
+        declared=cell.variant.declares.model_dump(exclude_none=True),
+        argv=cell.variant.run,
+        image=_image(item.image) if isinstance(item.image, BuiltImage) else None,
+        rounds=[_round(round_) for round_ in item.rounds],
+        summary=summary,
+        verdicts=[VerdictRecord(**asdict(verdict)) for verdict in verdicts],
+        written=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+
+
+def _failure(item: Measured) -> Failure | None:
+    if isinstance(item.image, Failure):
+        return item.image
+    return next((round_.failure for round_ in item.rounds if round_.failure), None)
+
+
+def _point(cell: Cell) -> CellPoint:
+    return CellPoint(
+        server=cell.variant.server,
+        variant=cell.variant.variant,
+        flavour=cell.flavour,
+        mode=cell.mode,
+        python=cell.python,
+        app=cell.app,
+        protocol=cell.variant.protocol,
+        workload=cell.workload,
+        workers=cell.workers,
+        threads=cell.threads,
+        tls=cell.tls,
+        connections=cell.connections,
+    )
+
+
+def _image(image: BuiltImage) -> ImageFacts:
+    return ImageFacts(
+        reference=image.reference,
+        digest=image.digest,
+        architecture=image.architecture,
+        base=image.base.reference,
+        base_digest=image.base.digest,
+        standin=image.base.standin,
+        base_note=image.base.note,
+        versions=image.versions,
+        install=dict(image.install),
+    )
+
+
+def _round(round_: Round) -> RoundRecord:
+    check = round_.check
+    return RoundRecord(
+        number=round_.number,
+        ready_s=check.ready_s if check else None,
+        fingerprint=dict(check.fingerprint) if check else None,
+        mismatches=[asdict(mismatch) for mismatch in check.mismatches] if check else [],
+        keepalive=check.keepalive if check else None,
+        access_log=check.access_log if check else None,
+        failure=_reason(round_.failure) if round_.failure else None,
+        slices=[
+            SliceRecord(order=s.order, started=s.started, orchestrator_s=round(s.orchestrator_s, 4), load=_slim(s.load))
+            for s in round_.slices
+        ],
+    )
+
+
+def _slim(load: Mapping[str, Any]) -> dict[str, Any]:
+    """The load generator's document without its echo of the request, which is the cell's workload."""
+    return {name: value for name, value in load.items() if name != "spec"}
+
+
+def _reason(failure: Failure) -> Reason:
+    return Reason(stage=failure.stage, line=failure.reason, detail=failure.detail)
+
+
+def _estimate(interval: Interval) -> Estimate:
+    return Estimate(value=interval.value, low=interval.low, high=interval.high)

@@ -1,0 +1,157 @@
+"""What a record and a run's own file hold: the published schema (docs/record.schema.json, docs/run.schema.json).
+
+Units stand in the names: `_s` seconds, `_us` microseconds, `_bytes` bytes. A figure that could not be taken is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+RatioBound = Literal["", ">=", "<=", "?"]
+Outcome = Literal["measured", "not_built", "not_installed", "not_started", "load_failed"]
+
+
+class Stored(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
+
+
+class CellPoint(Stored):
+    """The axes of a cell."""
+
+    server: str
+    variant: str
+    flavour: str
+    mode: str
+    python: str
+    app: str
+    protocol: str
+    workload: str
+    workers: int
+    threads: int | None
+    tls: bool
+    connections: int
+
+
+class Reason(Stored):
+    """Why there are no figures."""
+
+    stage: str
+    line: str
+    detail: str = ""
+
+
+class ImageFacts(Stored):
+    """What the cell ran in."""
+
+    reference: str
+    digest: str
+    architecture: str
+    base: str
+    base_digest: str
+    standin: str = Field(description="'' for an official base; else the stand-in that was used in its place")
+    base_note: str
+    versions: dict[str, str] = Field(description="distributions that the server's install brought, by name")
+    install: dict[str, Any] = Field(description="the whole report of the install step")
+
+
+class Estimate(Stored):
+    """An estimate with its 95 % interval; null bounds where a single round gives none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Summary(Stored):
+    """The figures of a cell over all its slices."""
+
+    slices: int
+    requests: int
+    errors: int
+    rps: Estimate
+    ratio: Estimate | None = Field(description="rps over the baseline's, side by side; null where it has none")
+    ratio_bound: RatioBound = Field(description="how a client-bound figure limits the ratio")
+    between: float | None = Field(description="relative spread of the rounds' medians")
+    within: float | None = Field(description="relative spread of the slices inside a round")
+    latency_us: dict[str, float] = Field(description="percentiles that the merged histogram supports, and `mean`")
+    cpu_us_per_request: Estimate | None = Field(description="CPU of the whole server tree over right answers")
+    client_cpu_us_per_request: float
+    memory_bytes: int | None = Field(description="resident set of the whole server tree at its largest")
+    memory_pss_bytes: int | None
+    processes: int | None
+    connections_per_request: float
+    ready_s: float
+
+
+class VerdictRecord(Stored):
+    rule: str
+    effect: Literal["void", "unranked", "bound", "mark"]
+    text: str
+    cure: str
+    slices: int
+    of: int
+
+
+class SliceRecord(Stored):
+    """One timed stretch; `load` is the load generator's document (loadgen/schema/result.json)."""
+
+    order: int
+    started: str
+    orchestrator_s: float
+    load: dict[str, Any]
+
+
+class RoundRecord(Stored):
+    number: int
+    ready_s: float | None
+    fingerprint: dict[str, Any] | None
+    mismatches: list[dict[str, str]]
+    keepalive: bool | None
+    access_log: bool | None
+    failure: Reason | None
+    slices: list[SliceRecord]
+
+
+class Record(Stored):
+    """One cell of one run."""
+
+    schema_: Literal["appserver-matrix/record/1"] = Field(default="appserver-matrix/record/1", alias="schema")
+    id: str
+    suite: str
+    probe: str
+    cell: CellPoint
+    baseline: bool
+    outcome: Outcome
+    reason: Reason | None
+    note: str
+    declared: dict[str, Any]
+    argv: str
+    image: ImageFacts | None
+    rounds: list[RoundRecord]
+    summary: Summary | None
+    verdicts: list[VerdictRecord]
+    written: str
+
+
+class RunFile(Stored):
+    """run.json: what all records of a run share."""
+
+    schema_: Literal["appserver-matrix/run/1"] = Field(default="appserver-matrix/run/1", alias="schema")
+    id: str
+    suite: str
+    baseline: str
+    started: str
+    finished: str | None = None
+    complete: bool = False
+    fingerprint: str = Field(description="over matrix, code, images and machine: records of two of them never mix")
+    code: dict[str, str]
+    engine: dict[str, Any]
+    placement: dict[str, Any]
+    machine: dict[str, Any] = Field(description="facts as the load generator saw them, beside the server")
+    schedule: dict[str, Any]
+    seed: int
+    cells: list[str]
+    left_out: list[dict[str, str]]
+    costs: dict[str, float] = Field(default_factory=dict, description="wall time by purpose, overhead, own CPU")

@@ -1,0 +1,1 @@
+"""Stage 6: what the figures are worth. `stats` are pure functions, `rules` the table of verdicts, `summary` both."""

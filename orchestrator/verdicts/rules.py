@@ -1,0 +1,201 @@
+"""The table of verdicts: each rule with what it looks at, what it says, what it does to the figure, and its cure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from orchestrator.cells.model import Cell
+from orchestrator.engines.protocol import Placement
+from orchestrator.measure.results import Round, Slice
+
+Effect = Literal["void", "unranked", "bound", "mark"]
+"""void: no figure is printed. unranked: printed, outside the order. bound: printed as a lower bound. mark: marked."""
+
+CLIENT_BUDGET = 0.85
+FOREIGN_SHARE = 0.15
+STEAL_SHARE = 0.05
+LITTLE_TOLERANCE = 0.15
+UNSTABLE_SPREAD = 0.20
+ERRORS_VOID = 0.01
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the rules may look at: one cell after its rounds."""
+
+    cell: Cell
+    rounds: Sequence[Round]
+    placement: Placement
+    emulated: bool
+    spread: float | None
+
+    def slices(self) -> Iterator[Slice]:
+        for round_ in self.rounds:
+            yield from round_.slices
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A rule that fired. `slices` of `of` slices showed it (0 of 0 for what concerns the whole cell)."""
+
+    rule: str
+    effect: Effect
+    text: str
+    cure: str
+    slices: int = 0
+    of: int = 0
+
+
+@dataclass(frozen=True)
+class SliceRule:
+    """Fires where more than `share` of the slices show it; `find` tells what it saw in one, or "" ."""
+
+    name: str
+    effect: Effect
+    share: float
+    cure: str
+    find: Callable[[Facts, Mapping[str, Any]], str]
+
+
+@dataclass(frozen=True)
+class CellRule:
+    """`find` looks at the whole cell and tells what it saw, or ""."""
+
+    name: str
+    effect: Effect
+    cure: str
+    find: Callable[[Facts], str]
+
+
+def judge(facts: Facts) -> tuple[Verdict, ...]:
+    """Every verdict on a cell, the gravest first; none means ok."""
+    found = [*_slice_verdicts(facts), *_cell_verdicts(facts)]
+    gravity: dict[str, int] = {"void": 0, "unranked": 1, "bound": 2, "mark": 3}
+    return tuple(sorted(found, key=lambda verdict: gravity[verdict.effect]))
+
+
+def effect_of(verdicts: Sequence[Verdict]) -> Effect | None:
+    """The gravest effect; None where all is well."""
+    return verdicts[0].effect if verdicts else None
+
+
+def _slice_verdicts(facts: Facts) -> Iterator[Verdict]:
+    loads = [slice_.load for slice_ in facts.slices()]
+    for rule in SLICE_RULES:
+        texts = [text for load in loads if (text := rule.find(facts, load))]
+        if texts and len(texts) > rule.share * len(loads):
+            yield Verdict(rule.name, rule.effect, texts[0], rule.cure, len(texts), len(loads))
+
+
+def _cell_verdicts(facts: Facts) -> Iterator[Verdict]:
+    for rule in CELL_RULES:
+        if text := rule.find(facts):
+            yield Verdict(rule.name, rule.effect, text, rule.cure)
+
+
+def _error_share(load: Mapping[str, Any]) -> float:
+    errors = sum(count for kind, count in load["errors"].items() if kind != "wrong_body")
+    return float(errors / max(1, errors + load["requests"]))
+
+
+def _errors_named(load: Mapping[str, Any]) -> str:
+    named = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count and kind != "wrong_body")
+    return f"{named} beside {load['requests']} right answers"
+
+
+def _many_errors(_: Facts, load: Mapping[str, Any]) -> str:
+    return _errors_named(load) if _error_share(load) > ERRORS_VOID or not load["requests"] else ""
+
+
+def _few_errors(_: Facts, load: Mapping[str, Any]) -> str:
+    return _errors_named(load) if 0 < _error_share(load) <= ERRORS_VOID else ""
+
+
+def _wrong_body(_: Facts, load: Mapping[str, Any]) -> str:
+    wrong = load["errors"].get("wrong_body", 0)
+    return f"{wrong} answers had another body than the one checked before" if wrong else ""
+
+
+def _client_bound(_: Facts, load: Mapping[str, Any]) -> str:
+    share = load["client"]["share"]
+    return f"the load generator used {share:.0%} of its CPU" if share > CLIENT_BUDGET else ""
+
+
+def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
+    host, server = load.get("host"), load.get("server")
+    if not host or not server:
+        return ""
+    cpus = facts.placement.server
+    busy = sum(host[f"cpu{cpu}"]["busy"] for cpu in cpus if f"cpu{cpu}" in host)
+    foreign = (busy - server["cpu_s"] / load["elapsed_s"]) / len(cpus)
+    steal = max(cpu["steal"] for cpu in host.values())
+    if steal > STEAL_SHARE:
+        return f"the hypervisor took {steal:.0%} of a CPU"
+    return f"other processes used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
+
+
+def _littles_law(facts: Facts, load: Mapping[str, Any]) -> str:
+    """Little's law: the mean number of requests under way is throughput times mean latency (Little, 1961)."""
+    under_way = load["rps"] * load["latency"]["mean"] / 1e6 if load["requests"] else 0.0
+    expected = facts.cell.connections
+    if load["requests"] < 20 * expected or abs(under_way / expected - 1) <= LITTLE_TOLERANCE:
+        return ""
+    return f"throughput × mean latency is {under_way:.1f}, and {expected} connections were open"
+
+
+def _undeclared(facts: Facts) -> str:
+    checks = [round_.check for round_ in facts.rounds if round_.check]
+    found = {mismatch for check in checks for mismatch in check.mismatches}
+    return "; ".join(f"{m.field} is {m.found}, declared {m.declared}" for m in sorted(found, key=lambda m: m.field))
+
+
+def _oversubscribed(facts: Facts) -> str:
+    workers, cpus = facts.cell.workers, len(facts.placement.server)
+    return f"{workers} workers on {cpus} CPU{'s' * (cpus > 1)}" if workers > cpus else ""
+
+
+def _mixed(facts: Facts) -> str:
+    failed = [round_ for round_ in facts.rounds if round_.failure]
+    if not failed or len(failed) == len(facts.rounds):
+        return ""
+    reason = failed[0].failure.reason if failed[0].failure else ""
+    return f"{len(failed)} of {len(facts.rounds)} rounds failed: {reason}"
+
+
+def _unstable(facts: Facts) -> str:
+    if facts.spread is None or facts.spread <= UNSTABLE_SPREAD:
+        return ""
+    return f"the rounds' medians spread by {facts.spread:.0%}"
+
+
+SLICE_RULES = (
+    SliceRule("wrong_body", "void", 0.0, "find out what the server sends: `matrix run --only CELL`", _wrong_body),
+    SliceRule("errors", "void", 0.0, "see first_error in the record; lower the connections", _many_errors),
+    SliceRule("errors", "mark", 0.0, "see first_error in the record", _few_errors),
+    SliceRule(
+        "client_bound", "bound", 0.5, "give the load generator more CPUs, or compare CPU per request", _client_bound
+    ),
+    SliceRule(
+        "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
+    ),
+    SliceRule(
+        "littles_law", "mark", 0.5, "connections waited outside the measured time; distrust latency", _littles_law
+    ),
+)
+
+CELL_RULES = (
+    CellRule("undeclared_config", "unranked", "fix the entry's options or what it declares", _undeclared),
+    CellRule("mixed", "unranked", "read the failed round's log in the record", _mixed),
+    CellRule(
+        "emulated", "unranked", "use an image of this machine's own architecture",
+        lambda facts: "the image is of another architecture than the machine" if facts.emulated else "",
+    ),
+    CellRule(
+        "shared_cpus", "unranked", "measure on a machine with two CPUs or more",
+        lambda facts: "server and load generator had one CPU between them" if facts.placement.shared else "",
+    ),
+    CellRule("oversubscribed", "mark", "use at most as many workers as the server has CPUs", _oversubscribed),
+    CellRule("unstable", "mark", "measure longer, or on a quieter machine", _unstable),
+)  # fmt: skip

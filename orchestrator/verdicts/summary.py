@@ -1,0 +1,106 @@
+"""The figures of a cell over its rounds, and its ratio to the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from orchestrator.measure.results import Round
+from orchestrator.verdicts import stats
+from orchestrator.verdicts.stats import Interval, Spread
+
+HIGHEST_US = 60_000_000
+DIGITS = 3
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+BEYOND = 10
+"""A percentile is given where at least so many samples lie beyond it."""
+
+Load = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Over all slices of a cell. Latencies in microseconds, memory in bytes, CPU in microseconds per request."""
+
+    slices: int
+    requests: int
+    errors: int
+    rps: Interval
+    spread: Spread
+    latency_us: Mapping[str, float]
+    cpu_us: Interval | None
+    client_cpu_us: float
+    memory_bytes: int | None
+    memory_pss_bytes: int | None
+    processes: int | None
+    connections_per_request: float
+    ready_s: float
+
+
+def loads(rounds: Sequence[Round]) -> list[Load]:
+    return [slice_.load for round_ in rounds for slice_ in round_.slices]
+
+
+def values(rounds: Sequence[Round], of: Callable[[Load], float | None]) -> list[list[float]]:
+    """One list of positive slice values per round; a slice that has none is left out."""
+    return [
+        [value for slice_ in round_.slices if (value := of(slice_.load)) is not None and value > 0] for round_ in rounds
+    ]
+
+
+def rps_of(load: Load) -> float | None:
+    return float(load["rps"])
+
+
+def cpu_us_of(load: Load) -> float | None:
+    """CPU of the whole server tree for each right answer; None where it was not seen, or a process of it ended."""
+    server = load.get("server")
+    if not server or not load["requests"]:
+        return None
+    return float(server["cpu_s"] * 1e6 / load["requests"])
+
+
+def figures(rounds: Sequence[Round]) -> Figures | None:
+    """None where no slice has a right answer."""
+    rps = values(rounds, rps_of)
+    if not any(rps):
+        return None
+    all_loads = loads(rounds)
+    requests = sum(load["requests"] for load in all_loads)
+    cpu = values(rounds, cpu_us_of)
+    client_s = sum(load["client"]["user_s"] + load["client"]["system_s"] for load in all_loads)
+    opened = sum(load["connections"]["per_request"] * load["requests"] for load in all_loads)
+    return Figures(
+        slices=len(all_loads),
+        requests=requests,
+        errors=sum(sum(load["errors"].values()) for load in all_loads),
+        rps=stats.interval(rps),
+        spread=stats.spread(rps),
+        latency_us=latencies(all_loads),
+        cpu_us=stats.interval(cpu) if any(cpu) else None,
+        client_cpu_us=client_s * 1e6 / requests,
+        memory_bytes=_largest(all_loads, "rss_bytes"),
+        memory_pss_bytes=_largest(all_loads, "pss_bytes"),
+        processes=_largest(all_loads, "processes"),
+        connections_per_request=opened / requests,
+        ready_s=stats.centre([[round_.check.ready_s] for round_ in rounds if round_.check]),
+    )
+
+
+def latencies(all_loads: Sequence[Load]) -> dict[str, float]:
+    """Percentiles of the merged histograms that have ten samples beyond them, and the mean."""
+    merged = HdrHistogram(1, HIGHEST_US, DIGITS)
+    for load in all_loads:
+        merged.decode_and_add(load["latency"]["histogram"])
+    count = merged.get_total_count()
+    kept = [p for p in PERCENTILES if count * (1 - p / 100) >= BEYOND]
+    found = {f"p{p:g}": float(merged.get_value_at_percentile(p)) for p in kept}
+    return {"mean": float(merged.get_mean_value()), **found} if count else {}
+
+
+def _largest(all_loads: Sequence[Load], field: str) -> int | None:
+    found = [load["server"][field] for load in all_loads if load.get("server") and load["server"][field] is not None]
+    return max(found, default=None)
