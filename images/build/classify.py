@@ -58,7 +58,8 @@ URL = re.compile(r"\b\w+://[^\s'\")]+")
 
 def classify(log: str) -> Failure:
     """Kind and first meaningful line of a failed step's log; `build_error` and the last line where no rule applies."""
-    lines = [line for line in log.splitlines() if line.strip()]
+    # A traceback quotes the `raise` above the message that it raised.
+    lines = [line for line in log.splitlines() if line.strip() and not line.lstrip().startswith("raise ")]
     for kind, pattern in RULES:
         for line in lines:
             if pattern.search(line):

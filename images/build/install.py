@@ -17,8 +17,10 @@ import signal
 import subprocess
 import sys
 import sysconfig
+import tarfile
 import tempfile
 import time
+import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from importlib import metadata
@@ -73,8 +75,8 @@ class Order:
 class Package:
     """One distribution that the server brought: the file pip chose, and what was made of it.
 
-    `tag` is that of the wheel, downloaded or built here ("" where the build failed); `compiled` says that it was built
-    here and is bound to this platform; `bytes` is the size of the downloaded file.
+    `tag` is that of the wheel, downloaded or built here ("" where the build failed); `compiled` says that its binaries
+    were made here; `bytes` is the size of the downloaded file.
     """
 
     name: str
@@ -154,7 +156,7 @@ def make_wheel(package: Package, file: Path, wheels: Path, cache: list[str], pro
     progress.run("build", [*PIP, "wheel", "--no-deps", f"--wheel-dir={wheels}", *cache, str(file)])
     (wheel,) = set(wheels.iterdir()) - before
     built = describe(wheel)
-    compiled = not built.tag.endswith("-any")
+    compiled = not built.tag.endswith("-any") and not ships_its_binaries(file, wheel)
     return Package(built.name, built.version, package.file, built.tag, "sdist", compiled, package.bytes)
 
 
@@ -166,6 +168,22 @@ def describe(file: Path) -> Package:
         return Package(parts[0], parts[1], file.name, "-".join(parts[-3:]), "wheel", False, size)
     name, version = re.sub(r"\.(tar\.\w+|tgz|zip)$", "", file.name).rsplit("-", 1)
     return Package(name, version, file.name, "", "sdist", False, size)
+
+
+def ships_its_binaries(sdist: Path, wheel: Path) -> bool:
+    """Whether the sdist brought all shared objects of its wheel, so that no compiler made them (socketify)."""
+    made = shared_objects(wheel)
+    return bool(made) and made <= shared_objects(sdist)
+
+
+def shared_objects(archive: Path) -> set[str]:
+    """Base names of the shared objects in a wheel or an sdist."""
+    if zipfile.is_zipfile(archive):
+        names = zipfile.ZipFile(archive).namelist()
+    else:
+        with tarfile.open(archive) as tar:
+            names = tar.getnames()
+    return {Path(name).name for name in names if re.search(r"\.so(\.[\d.]+)?$", name)}
 
 
 def canonical(name: str) -> str:
