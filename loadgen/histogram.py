@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from hdrh.histogram import HdrHistogram
 
@@ -17,19 +17,23 @@ SAMPLES_BEYOND = 10  # a percentile is given only where at least so many samples
 
 def describe(times_ns: array[int]) -> Json:
     """The document of a set of times: histogram, exact count, min, mean, max, supported percentiles."""
+    document = of_counts(Counter(time // 1000 for time in times_ns))
+    if times_ns:
+        mean = sum(times_ns) / len(times_ns) / 1000
+        document |= {"min": min(times_ns) / 1000, "mean": mean, "max": max(times_ns) / 1000}
+    return document
+
+
+def of_counts(counts: Mapping[int, int]) -> Json:
+    """The same of whole microseconds, each with its count."""
     histogram = HdrHistogram(1, HIGHEST_US, 3)
-    for us, count in Counter(time // 1000 for time in times_ns).items():
-        histogram.record_value(min(max(us, 1), HIGHEST_US), count)
-    if not times_ns:
+    for us, times in counts.items():
+        histogram.record_value(min(max(us, 1), HIGHEST_US), times)
+    count = sum(counts.values())
+    if not count:
         return _document(histogram, 0, None, None, None)
-    total = sum(times_ns)
-    return _document(
-        histogram,
-        len(times_ns),
-        min(times_ns) / 1000,
-        total / len(times_ns) / 1000,
-        max(times_ns) / 1000,
-    )
+    mean = sum(us * times for us, times in counts.items()) / count
+    return _document(histogram, count, min(counts), mean, max(counts))
 
 
 def merge(documents: Iterable[Json]) -> Json:
@@ -45,9 +49,7 @@ def merge(documents: Iterable[Json]) -> Json:
     return _document(histogram, count, min(p["min"] for p in parts), mean, max(p["max"] for p in parts))
 
 
-def _document(
-    histogram: HdrHistogram, count: int, low: float | None, mean: float | None, high: float | None
-) -> Json:
+def _document(histogram: HdrHistogram, count: int, low: float | None, mean: float | None, high: float | None) -> Json:
     supported = [p for p in PERCENTILES if count * (100 - p) / 100 >= SAMPLES_BEYOND]
     return {
         "unit": "us",

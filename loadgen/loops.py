@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from time import perf_counter_ns
 
+from loadgen.openloop import Arrivals
 from loadgen.pool import Pool
 
 TICK_NS = 10_000_000
@@ -44,4 +45,44 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
         while now >= tick:
             marks.append(len(answered))
             pool.tick(now)
+            tick += TICK_NS
+
+
+def open_loop(pool: Pool, arrivals: Arrivals, until: int, marks: list[int]) -> None:
+    """Send each arrival at its time, or as soon after it as a connection is free, until `until`.
+
+    Ends earlier where `arrivals` is over and every request has its answer or its error.
+    """
+    wait, examine, ready = pool.poller.wait_fine, pool.examine, pool.ready
+    recv, exchanges, started, due, held = pool.recv, pool.exchange, pool.started, pool.due, pool.held
+    answered = pool.tally.latencies
+    add, add_service, clock = answered.append, pool.tally.services.append, perf_counter_ns
+    now = clock()
+    tick = now + TICK_NS
+    while now < until and not arrivals.over():
+        arrivals.dispatch(now)
+        pause = min(arrivals.next_due, tick, until) - clock()
+        size = pool.read_size
+        for fd, _ in wait(max(pause, 0) / 1e9):
+            try:
+                data = recv[fd](size)
+                now = clock()
+                exchange = exchanges[fd]
+                if data != exchange.fast or fd in held or fd not in started:
+                    examine(fd, data, now)
+                    continue
+                scheduled, sent = due.pop(fd), started.pop(fd)
+                if scheduled >= pool.counted_from:
+                    add(now - scheduled)
+                    add_service(now - sent)
+                exchange.hits += 1
+                exchanges[fd] = exchange.next
+                ready(fd, now)
+            except OSError as error:
+                pool.failed(fd, error)
+        now = clock()
+        while now >= tick:
+            marks.append(len(answered))
+            pool.tick(now)
+            arrivals.expire(now)
             tick += TICK_NS

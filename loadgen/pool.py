@@ -54,6 +54,7 @@ class Pool:
         self.started: dict[int, int] = {}  # when the request in flight was sent
         self.due = self.started  # when it was scheduled; an open loop puts a dict of its own
         self.held: dict[int, bytes] = {}
+        self.idle: dict[int, int] = {}  # connections without a request, and since when; longest first
         self.tally = Tally()
         self.counted_from = 0  # requests due before this time count nowhere
         self.opened = 0
@@ -179,7 +180,7 @@ class Pool:
         closes = not answer.keep_alive
         wrong = exchange.wrong(answer)
         if wrong:
-            self._count(self.due[fd], *wrong)
+            self.count(self.due[fd], *wrong)
             self._go_on(fd, now, closes=closes)
             return
         if answer.delimited:
@@ -235,9 +236,7 @@ class Pool:
     def _ended(self, fd: int) -> None:
         received = self.held.get(fd, b"")
         if received or fd in self._fresh:
-            self.fail(
-                fd, "closed_early", f"closed after {len(received)} bytes of an answer: {received[:60]!r}"
-            )
+            self.fail(fd, "closed_early", f"closed after {len(received)} bytes of an answer: {received[:60]!r}")
         else:
             self._resend(fd, "closed_early", "a kept connection closed before the answer's first byte")
 
@@ -262,25 +261,26 @@ class Pool:
     def _stray(self, fd: int, data: bytes) -> None:
         """Bytes, or the end, on a connection that has no request in flight."""
         if data:
-            self._count(self.counted_from, "protocol", f"{len(data)} bytes without a request: {data[:60]!r}")
+            self.count(self.counted_from, "protocol", f"{len(data)} bytes without a request: {data[:60]!r}")
         self._open_later(self.exchange[fd])
         self.drop(fd)
 
     def fail(self, fd: int, kind: str, detail: str) -> None:
         """Count an error of the request in flight; its connection is replaced after a pause."""
-        self._count(self.due.get(fd, self.counted_from), kind, detail)
+        self.count(self.due.get(fd, self.counted_from), kind, detail)
         self._open_later(self.exchange[fd].next)
         self.drop(fd)
 
     def _refused(self, exchange: Exchange, error: OSError) -> None:
         kind = "refused" if isinstance(error, ConnectionRefusedError) else "reset"
-        self._count(self.counted_from, kind, str(error))
+        self.count(self.counted_from, kind, str(error))
         self._open_later(exchange)
 
     def _open_later(self, exchange: Exchange) -> None:
         self._down.append((perf_counter_ns() + PAUSE_NS, exchange))
 
-    def _count(self, due: int, kind: str, detail: str) -> None:
+    def count(self, due: int, kind: str, detail: str) -> None:
+        """Count an error of a request that was due then."""
         if due >= self.counted_from:
             self.tally.errors[kind] += 1
             self.tally.first_error = self.tally.first_error or (kind, detail)
@@ -291,6 +291,7 @@ class Pool:
             table.pop(fd, None)
         self.started.pop(fd, None)
         self.due.pop(fd, None)
+        self.idle.pop(fd, None)
         self._fresh.discard(fd)
         self._socks.pop(fd).close()
 

@@ -181,11 +181,7 @@ def cpu_ticks() -> dict[str, tuple[int, int, int]]:
 
 def shares(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]) -> Json | None:
     """Busy and steal share of each CPU between two readings of `cpu_ticks`; None without any."""
-    spans = {
-        name: [b - a for a, b in zip(before[name], after[name], strict=True)]
-        for name in before
-        if name in after
-    }
+    spans = {name: [b - a for a, b in zip(before[name], after[name], strict=True)] for name in before if name in after}
     if not spans:
         return None
     return {

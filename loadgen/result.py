@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from loadgen import histogram, proc
+from loadgen.openloop import LATE_NS, LATE_SHARE
 from loadgen.pool import Tally
 from loadgen.snapshot import Snapshot, client_use, kernel_use
 from loadgen.spec import Json, LoadSpec
@@ -15,44 +16,51 @@ KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", 
 
 
 @dataclass(frozen=True)
+class Open:
+    """Of an open loop: right answers before the stretch's end, requests sent late, greatest lateness."""
+
+    in_time: int
+    late: int
+    late_max_ns: int
+
+
+@dataclass(frozen=True)
 class Stretch:
-    """The timed stretch as it was: readings at both ends, counts, marks (answers so far, each 10 ms)."""
+    """The timed stretch as it was: readings at both ends, its length in ns, counts, answers by 10 ms."""
 
     before: Snapshot
     after: Snapshot
-    ended: int
+    elapsed: int
     tally: Tally
     marks: list[int]
     opened_before: int
     opened: int
     memory: proc.Memory
+    open: Open | None
 
 
 def result(spec: LoadSpec, stretch: Stretch) -> Json:
     """The LoadResult of a slice that ran in one process."""
-    tally, before, after = stretch.tally, stretch.before, stretch.after
-    elapsed = (stretch.ended - before.at) / 1e9
+    tally, before, after, loop = stretch.tally, stretch.before, stretch.after, stretch.open
+    elapsed = stretch.elapsed / 1e9
     requests = len(tally.latencies)
     return {
         "schema": SCHEMA,
         "spec": spec.to_json(),
         "elapsed_s": elapsed,
         "requests": requests,
-        "rps": requests / elapsed,
+        "rps": (loop.in_time if loop else requests) / elapsed,
         "latency": histogram.describe(tally.latencies),
-        "service": None,
+        "service": histogram.describe(tally.services) if loop else None,
         "errors": {kind: tally.errors[kind] for kind in KINDS},
         "first_error": _first_error(tally),
-        "connections": connections(
-            stretch.opened, stretch.opened - stretch.opened_before, requests, tally.resent
-        ),
+        "connections": connections(stretch.opened, stretch.opened - stretch.opened_before, requests, tally.resent),
         "tls": _tls(spec, tally),
         "bytes": {"sent": tally.sent, "received": tally.received},
         "client": client_use(before, after),
-        "per_100ms": per_100ms(stretch.marks, requests),
+        "per_100ms": per_100ms(stretch.marks, loop.in_time if loop else requests),
         "kernel": kernel_use(before, after),
-        "late": None,
-        "client_late": False,
+        **(lateness(loop.late, loop.late_max_ns, requests) if loop else {"late": None, "client_late": False}),
         "server": proc.between(before.server, after.server, stretch.memory),
         "host": proc.shares(before.cpus, after.cpus),
     }
@@ -72,6 +80,12 @@ def per_100ms(marks: list[int], requests: int) -> list[int]:
     """Right answers in each 100 ms of the stretch; the last entry may stand for less."""
     totals = [0, *marks[9::10], requests]
     return [after - before for before, after in pairwise(totals)]
+
+
+def lateness(late: int, late_max_ns: int, requests: int) -> Json:
+    """`late` and `client_late` of an open loop with so many right answers."""
+    numbers = {"bound_us": LATE_NS / 1000, "max_us": late_max_ns / 1000, "requests": late}
+    return {"late": numbers, "client_late": late > LATE_SHARE * max(requests, 1)}
 
 
 def _first_error(tally: Tally) -> Json | None:

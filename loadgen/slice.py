@@ -10,50 +10,83 @@ from time import perf_counter_ns
 
 from loadgen import proc
 from loadgen.exchange import ring
-from loadgen.loops import closed_loop
+from loadgen.loops import closed_loop, open_loop
+from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
-from loadgen.result import Stretch, result
-from loadgen.snapshot import pin, snapshot
+from loadgen.result import Open, Stretch, result
+from loadgen.snapshot import Snapshot, pin, snapshot
 from loadgen.spec import Json, LoadSpec
 from loadgen.stream import address_of
+
+LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
 
 
 def run(spec: LoadSpec, begin: int | None = None) -> Json:
     """Run the slice and return its LoadResult. `begin` (perf_counter_ns): when to start the warm-up.
 
-    The warm-up uses the same connections as the stretch. The stretch ends with the first batch of
-    answers that reaches its end, and its real length is what `elapsed_s` says. Raises SpecError.
+    The warm-up uses the same connections as the stretch. A closed loop's stretch ends with the first
+    batch of answers that reaches its end, and its real length is what `elapsed_s` says. An open loop's
+    consists of the requests that are due in it, and each gets its answer or its error. Raises SpecError.
     """
     pool = Pool(address_of(spec), ring(spec), spec.timeout_s)
+    measure = _closed if spec.loop == "closed" else _open
     try:
         with _pinned(spec.cpus), _without_gc():
-            stretch = _closed(spec, pool, begin or perf_counter_ns())
+            stretch = measure(spec, pool, begin or perf_counter_ns())
     finally:
         pool.close()
     return result(spec, stretch)
 
 
 def _closed(spec: LoadSpec, pool: Pool, begin: int) -> Stretch:
+    start = begin + _ns(spec.warmup_s)
     pool.open_all(spec.connections)
-    start = begin + int(spec.warmup_s * 1e9)
-    closed_loop(pool, start - _LISTING_NS, [])
+    closed_loop(pool, start - LISTING_NS, [])
     server = _server(spec)
     closed_loop(pool, start, [])
     pool.fresh_tally()
     opened, marks = pool.opened, list[int]()
     before = snapshot(server)
-    closed_loop(pool, before.at + int(spec.duration_s * 1e9), marks)
-    ended = perf_counter_ns()
+    closed_loop(pool, before.at + _ns(spec.duration_s), marks)
+    elapsed = perf_counter_ns() - before.at
+    return _stretch(spec, pool, before, elapsed, marks, opened)
+
+
+def _open(spec: LoadSpec, pool: Pool, begin: int) -> Stretch:
+    start = begin + _ns(spec.warmup_s)
+    end = start + _ns(spec.duration_s)
+    arrivals = Arrivals(pool, schedule(spec, begin, end), spec.timeout_s)
+    pool.counted_from = start
+    pool.open_all(spec.connections)
+    open_loop(pool, arrivals, start - LISTING_NS, [])
+    server = _server(spec)
+    open_loop(pool, arrivals, start, [])
+    pool.fresh_tally()
+    opened, marks = pool.opened, list[int]()
+    before = snapshot(server)
+    open_loop(pool, arrivals, end, marks)
+    open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
+    open_loop(pool, arrivals, end + _ns(spec.timeout_s) + LISTING_NS, [])
+    return _stretch(spec, pool, before, end - start, marks, opened, open_)
+
+
+def _stretch(
+    spec: LoadSpec,
+    pool: Pool,
+    before: Snapshot,
+    elapsed: int,
+    marks: list[int],
+    opened: int,
+    open_: Open | None = None,
+) -> Stretch:
     after = snapshot(_server(spec))
     pool.settle_bytes()
-    return Stretch(
-        before, after, ended, pool.tally, marks, opened, pool.opened, proc.memory(tuple(after.server))
-    )
+    memory = proc.memory(tuple(after.server))
+    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.opened, memory, open_)
 
 
-_LISTING_NS = (
-    20_000_000  # before the stretch the server's tree is listed: not in it, as that takes milliseconds
-)
+def _ns(seconds: float) -> int:
+    return int(seconds * 1e9)
 
 
 def _server(spec: LoadSpec) -> tuple[int, ...]:

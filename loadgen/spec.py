@@ -193,8 +193,6 @@ def _consistent(spec: LoadSpec) -> None:
     if (spec.loop == "open") != (spec.rate is not None):
         raise SpecError("spec.rate: an open loop needs a rate, and a closed loop takes none")
     if spec.processes > spec.connections:
-        raise SpecError(
-            f"spec.processes: {spec.processes} processes cannot share {spec.connections} connections"
-        )
+        raise SpecError(f"spec.processes: {spec.processes} processes cannot share {spec.connections} connections")
     if spec.engine != "builtin" and spec.loop != "closed":
         raise SpecError(f"spec.engine: {spec.engine} has no open loop; use builtin")

@@ -70,9 +70,7 @@ class TlsStream:
         self._sock = sock
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
-        self.tls = address.context.wrap_bio(
-            self._in, self._out, server_hostname=address.server_name, session=session
-        )
+        self.tls = address.context.wrap_bio(self._in, self._out, server_hostname=address.server_name, session=session)
         self._unsent = b""
         self._owed = 0  # 1 while a piece's last byte is encrypted, but not yet reported as sent
 
