@@ -6,26 +6,26 @@ official one; make the stand-in. Each step that takes time is announced, and the
 
 from __future__ import annotations
 
-import hashlib
 import subprocess
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from pathlib import Path
 from typing import IO, Protocol
 
 from orchestrator.engines.protocol import Say
 from orchestrator.errors import EnvironmentProblem
+from orchestrator.images.context import Context, read_context
 from orchestrator.images.plan import ROOT, Base, BaseFacts
 
 PULL_SILENCE_S = 20.0
 """A pull that says nothing for so long has failed."""
 
-STANDIN_LABEL = "appserver-matrix.standin"
-RECIPE_LABEL = "appserver-matrix.recipe"
+RECIPES = ROOT / "images"
+SCRIPT = RECIPES / "bases" / "rootfs.sh"
+MUSL = "bases/musl/Dockerfile"
 SUITES = {"3.13": "trixie", "3.14": "forky"}
 """The Debian release that carries a Python version."""
 
-_NEXT = "let the machine reach a registry, run as root on Debian, or use the local engine: --engine local"
+_NEXT = "let the machine reach a registry, or run as root on Debian, or measure without Docker: --engine local"
 
 
 class ImageStore(Protocol):
@@ -35,12 +35,12 @@ class ImageStore(Protocol):
         """None where the image is not here."""
 
     def pull(self, reference: str, silence_s: float) -> str:
-        """ "" where it worked, else the reason in one line."""
+        """Nothing where it worked, else the reason in one line."""
 
     def import_rootfs(self, tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> None: ...
 
-    def build_folder(
-        self, folder: Path, args: Mapping[str, str], reference: str, labels: Mapping[str, str]
+    def build_standin(
+        self, context: Context, args: Mapping[str, str], reference: str, labels: Mapping[str, str], target: str
     ) -> None: ...
 
 
@@ -48,16 +48,66 @@ def find_base(store: ImageStore, base: Base, say: Say) -> BaseFacts:
     """Raises EnvironmentProblem where neither the official image nor a stand-in can be had."""
     if digest := store.digest(base.official):
         return BaseFacts(base.official, digest, "", "the official image, present here")
-    recipe = recipe_digest(base) if base.standin else ""
-    reference = f"appserver-matrix/standin-{base.standin}:py{base.python}-{recipe}"
-    if recipe and (digest := store.digest(reference)):
-        say(f"base {base.flavour}: stand-in {reference}, made from Debian packages (no {base.official} here)")
-        return BaseFacts(reference, digest, base.standin, "made earlier from Debian packages")
+    standin = standin_reference(base) if base.standin else ""
+    if standin and (digest := store.digest(standin)):
+        say(f"base {base.flavour}: stand-in {standin}, made from Debian packages ({base.official} is not here)")
+        return BaseFacts(standin, digest, base.standin, "made earlier from Debian packages")
     say(f"base {base.flavour}: pulling {base.official}")
     if not (reason := store.pull(base.official, PULL_SILENCE_S)):
         return BaseFacts(base.official, store.digest(base.official) or "", "", "pulled")
-    if not recipe:
+    if not standin:
         raise EnvironmentProblem(f"{base.official} cannot be pulled: {reason}", next_step=_NEXT)
-    say(f"base {base.flavour}: {base.official} cannot be pulled ({reason}); making the stand-in from Debian packages")
-    make_standin(store, base, reference, recipe, say)
-    return BaseFacts(reference, store.digest(reference) or "", base.standin, f"pull failed: {reason}")
+    say(f"base {base.flavour}: {base.official} cannot be pulled; making a stand-in from Debian packages ({reason})")
+    make_standin(store, base, say)
+    return BaseFacts(standin, store.digest(standin) or "", base.standin, f"pull failed: {reason}")
+
+
+def standin_reference(base: Base) -> str:
+    """The name of a stand-in; another recipe gives another name. Never that of an official image."""
+    return f"appserver-matrix/standin-{base.standin}:py{base.python}-{_recipe(base).digest(base.standin, base.python)}"
+
+
+def make_standin(store: ImageStore, base: Base, say: Say) -> None:
+    """Make a stand-in whether it is here or not. Raises EnvironmentProblem where this machine cannot."""
+    suite = SUITES.get(base.python)
+    if suite is None:
+        known = ", ".join(SUITES)
+        raise EnvironmentProblem(f"no Debian release carries Python {base.python}", next_step=f"known: {known}")
+    reference = standin_reference(base)
+    labels = {"appserver-matrix.standin": base.standin, "appserver-matrix.kind": "standin"}
+    if not base.standin.startswith("musl"):
+        with rootfs(base.standin, suite) as tar:
+            store.import_rootfs(tar, reference, labels)
+        return
+    builder = f"{reference}-builder"
+    say("the musl stand-in is compiled from Debian's sources: seven minutes or more, once")
+    if store.digest(builder) is None:
+        with rootfs("musl-builder", suite) as tar:
+            store.import_rootfs(tar, builder, labels)
+    store.build_standin(
+        _recipe(base), {"BUILDER": builder, "PYTHON": base.python}, reference, labels, target=base.standin
+    )
+
+
+@contextmanager
+def rootfs(what: str, suite: str) -> Iterator[IO[bytes]]:
+    """The root file system that images/bases/rootfs.sh writes, as a stream. Raises EnvironmentProblem if it fails."""
+    command = ["bash", str(SCRIPT), what, suite]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        try:
+            yield process.stdout
+        finally:
+            process.stdout.close()
+            words = process.stderr.read().decode(errors="replace").strip().splitlines()
+            code = process.wait()
+        if code:
+            raise EnvironmentProblem(words[-1] if words else f"{SCRIPT.name} ended with {code}", next_step=_NEXT)
+
+
+def _recipe(base: Base) -> Context:
+    names = (
+        ["bases", "build/with-host.sh", "host/README.md"] if base.standin.startswith("musl") else ["bases/rootfs.sh"]
+    )
+    return read_context(RECIPES, names)

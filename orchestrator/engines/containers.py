@@ -59,16 +59,23 @@ def server_options(launch: Launch, run: str) -> dict[str, Any]:
     }
 
 
-def agent_options(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
-    """Options of the load generator's container beside a server: it joins the server's network and PID namespaces."""
+def agent_options(run: str, cpus: Iterable[int]) -> dict[str, Any]:
+    """Options of a load generator's container that waits for requests on its standard input."""
     return _BOXED | {
         "command": ["agent"],
-        "network_mode": f"container:{server_id}",
-        "pid_mode": f"container:{server_id}",
-        "cpuset_cpus": cpuset(launch.placement.client),
+        "network_mode": "none",
+        "cpuset_cpus": cpuset(cpus),
         "mem_limit": "2g",
         "pids_limit": 256,
         "stdin_open": True,
-        "volumes_from": [server_id] if launch.tls else [],
         "labels": labels(run, "agent"),
+    }
+
+
+def agent_beside(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
+    """The same beside a server: it joins the server's network and PID namespaces, and sees its certificate."""
+    return agent_options(run, launch.placement.client) | {
+        "network_mode": f"container:{server_id}",
+        "pid_mode": f"container:{server_id}",
+        "volumes_from": [server_id] if launch.tls else [],
     }

@@ -12,7 +12,6 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from pathlib import Path
 from typing import IO, Any
 
 import docker
@@ -20,12 +19,21 @@ from docker.errors import APIError, DockerException, ImageNotFound, NotFound
 from docker.models.containers import Container
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.bases import find_base
-from orchestrator.engines.containers import LABEL_KIND, LABEL_RUN, PORT, TLS, agent_options, labels, server_options
+from orchestrator.engines.bases import MUSL, find_base
+from orchestrator.engines.containers import (
+    LABEL_KIND,
+    LABEL_RUN,
+    PORT,
+    TLS,
+    agent_beside,
+    agent_options,
+    labels,
+    server_options,
+)
 from orchestrator.engines.protocol import EngineFacts, Launch, Say
 from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
-from orchestrator.images.context import Context, loadgen_context, read_context, server_context
+from orchestrator.images.context import Context, loadgen_context, server_context
 from orchestrator.images.host import host_settings
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 
@@ -35,7 +43,7 @@ _REPOSITORY = "appserver-matrix"
 
 
 def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
-    """A client of the engine that DOCKER_HOST or the usual socket names. Raises EnvironmentProblem where none answers."""
+    """A client of the engine that DOCKER_HOST names. Raises EnvironmentProblem where none answers."""
     try:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
@@ -133,10 +141,9 @@ class DockerEngine:
         tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{context.digest(args, base.digest)}"
         reference = f"{_REPOSITORY}/{spec.key.image}:{tag}"
         if self.digest(reference) is None:
-            dockerfile = f"{spec.dockerfile}"
-            self._frameworks(spec, base, context, dockerfile, say)
+            self._frameworks(spec, base, context, say)
             say(f"building {spec.key.id}")
-            self._build(context, dockerfile, reference, {**args, "BASE": base.reference})
+            self._build(context, spec.dockerfile, reference, {**args, "BASE": base.reference})
         digest = self.digest(reference) or ""
         return BuiltImage(spec, reference, digest, base, self._image_architecture(reference), self._report(reference))
 
@@ -149,24 +156,24 @@ class DockerEngine:
             self._build(context, "images/loadgen/Dockerfile", reference, {"BASE": base.reference}, prefix="images/")
         self._loadgen = reference
 
-    def _frameworks(self, spec: ImageSpec, base: BaseFacts, context: Context, dockerfile: str, say: Say) -> None:
+    def _frameworks(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
         """Build the layer that all images of a base share before any of them, so that parallel builds find it made."""
-        with self._lock(("frameworks", dockerfile, base.digest)):
-            reference = f"{_REPOSITORY}/frameworks:{context.digest(dockerfile, base.digest)}"
+        with self._lock(("frameworks", spec.dockerfile, base.digest)):
+            reference = f"{_REPOSITORY}/frameworks:{context.digest(spec.dockerfile, base.digest)}"
             if self.digest(reference) is None:
                 say(f"building the frameworks' layer for {spec.key.flavour}")
-                self._build(context, dockerfile, reference, {"BASE": base.reference}, target="frameworks")
+                self._build(context, spec.dockerfile, reference, {"BASE": base.reference}, target="frameworks")
 
     def _build(
         self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, prefix: str = "",
-        target: str = "", kind: str = "image",
+        target: str = "", labels: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         host = host_settings()
         extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
         try:
             lines = self._client.api.build(
                 fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
-                buildargs={**host.build_args(), **args}, labels={LABEL_KIND: kind}, target=target,
+                buildargs={**host.build_args(), **args}, labels=dict(labels or {LABEL_KIND: "image"}), target=target,
                 rm=True, forcerm=True, decode=True, timeout=3600,
             )  # fmt: skip
             self._follow(lines, reference)
@@ -243,14 +250,24 @@ class DockerEngine:
         changes = [f'LABEL "{name}"="{text}"' for name, text in labels.items()]
         self._client.api.import_image_from_stream(tar, repository=repository, tag=tag, changes=changes)
 
-    def build_folder(self, folder: Path, args: Mapping[str, str], reference: str, labels: Mapping[str, str]) -> None:
-        names = [path.name for path in folder.iterdir()]
-        self._build(read_context(folder, names), "Dockerfile", reference, args, kind="standin")
+    def build_standin(
+        self, context: Context, args: Mapping[str, str], reference: str, labels: Mapping[str, str], target: str
+    ) -> None:
+        self._build(context, MUSL, reference, args, target=target, labels=labels)
 
     def _image_architecture(self, reference: str) -> str:
         return str(self._client.images.get(reference).attrs.get("Architecture", ""))
 
     # --- servers ------------------------------------------------------------------------------------------------
+
+    def machine(self) -> Mapping[str, Any]:
+        made: list[Container] = []
+        try:
+            container = self._create(self._loadgen, agent_options(self._run, self.facts.cpus), made)
+            return dict(_agent(container).ask("hello")["facts"])
+        finally:
+            for container in made:
+                _remove(container)
 
     def start(self, launch: Launch) -> RunningContainer:
         made: list[Container] = []
@@ -259,15 +276,15 @@ class DockerEngine:
             if launch.tls:
                 server.put_archive(TLS, certificate().tar())
             server.start()
-            agent_container = self._create(self._loadgen, agent_options(launch, self._run, server.id or ""), made)
-            channel = AttachedChannel(agent_container)
-            agent_container.start()
+            options = agent_beside(launch, self._run, server.id or "")
+            agent_container = self._create(self._loadgen, options, made)
+            agent = _agent(agent_container)
         except DockerException as error:
             why = self._why_not_started(made, error)
             for container in reversed(made):
                 _remove(container)
             raise ServerFailed(f"{launch.id}: {why}") from error
-        return RunningContainer(server, agent_container, Agent(channel), launch.tls)
+        return RunningContainer(server, agent_container, agent, launch.tls)
 
     def _create(self, image: str, options: Mapping[str, Any], made: list[Container]) -> Container:
         container = self._client.containers.create(image, **options)
@@ -286,6 +303,13 @@ class DockerEngine:
         self._closing.set()
         for container in _ours(self._client, self._run):
             _remove(container)
+
+
+def _agent(container: Container) -> Agent:
+    """Attach first, then start: no word of the agent is lost."""
+    channel = AttachedChannel(container)
+    container.start()
+    return Agent(channel)
 
 
 def _ours(client: docker.DockerClient, run: str = "") -> Iterator[Container]:

@@ -14,8 +14,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.protocol import EngineFacts, Launch, Say, server_environment
@@ -26,6 +27,7 @@ from orchestrator.images.plan import ROOT, BuiltImage, ImageSpec
 
 APPS = ROOT / "images" / "apps"
 LOG_TAIL_BYTES = 20_000
+_AGENT = (sys.executable, "-m", "loadgen", "agent")
 
 
 class PipeChannel:
@@ -78,7 +80,7 @@ class RunningProcess:
         with self._log.open("wb") as log:
             self._server = _spawn(argv, launch.placement.server, env=environment, cwd=APPS, log=log.fileno())
         self.root_pid = self._server.pid
-        self._load = _spawn((sys.executable, "-m", "loadgen", "agent"), launch.placement.client, cwd=ROOT)
+        self._load = _spawn(_AGENT, launch.placement.client, cwd=ROOT)
         self.agent = Agent(PipeChannel(self._load))
 
     def log(self) -> str:
@@ -109,6 +111,13 @@ class LocalEngine:
 
     def prepare(self, say: Say) -> None:
         """Nothing to make: the load generator is installed beside us."""
+
+    def machine(self) -> Mapping[str, Any]:
+        process = _spawn(_AGENT, self.facts.cpus, cwd=ROOT)
+        try:
+            return dict(Agent(PipeChannel(process)).ask("hello")["facts"])
+        finally:
+            _kill_group(process)
 
     def start(self, launch: Launch) -> RunningProcess:
         if self._closed.is_set():

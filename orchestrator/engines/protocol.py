@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from orchestrator.engines.agent import Agent
 from orchestrator.images.plan import BuiltImage, ImageSpec
@@ -118,6 +118,9 @@ class Engine(Protocol):
 
     def prepare(self, say: Say) -> None:
         """Make what all servers need: the load generator. Raises BuildFailed, EnvironmentProblem."""
+
+    def machine(self) -> Mapping[str, Any]:
+        """Facts of the machine, as the load generator sees them where it runs."""
 
     def start(self, launch: Launch) -> Running:
         """Start a server and its agent, without waiting for an answer. Raises ServerFailed."""

@@ -10,7 +10,7 @@ from typing import Any
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import BuiltImage
-from orchestrator.measure.results import Failure, Round
+from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice, Stage
 from orchestrator.records.model import (
     CellPoint,
     Estimate,
@@ -36,6 +36,9 @@ _OUTCOMES: dict[str, Outcome] = {
     "check": "not_started",
     "load": "load_failed",
 }
+
+
+_STAGES: dict[str, Stage] = {"build": "build", "install": "install", "start": "start", "check": "check", "load": "load"}
 
 
 @dataclass(frozen=True)
@@ -203,3 +206,21 @@ def _reason(failure: Failure) -> Reason:
 
 def _estimate(interval: Interval) -> Estimate:
     return Estimate(value=interval.value, low=interval.low, high=interval.high)
+
+
+def rounds_of(record: Record) -> tuple[Round, ...]:
+    """The rounds that a record holds, so that a killed run goes on after them."""
+    return tuple(_round_again(stored) for stored in record.rounds)
+
+
+def _round_again(stored: RoundRecord) -> Round:
+    check = None
+    if stored.fingerprint is not None:
+        mismatches = tuple(Mismatch(**mismatch) for mismatch in stored.mismatches)
+        check = Check(
+            stored.ready_s or 0.0, stored.fingerprint, mismatches, bool(stored.keepalive), bool(stored.access_log)
+        )
+    slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s) for s in stored.slices)
+    failed = stored.failure
+    failure = Failure(_STAGES[failed.stage], failed.line, failed.detail) if failed else None
+    return Round(stored.number, check, slices, failure)

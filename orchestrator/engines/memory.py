@@ -1,0 +1,216 @@
+"""The memory engine: no process, no network, the same answer each time. For `--dry-run` and for tests.
+
+It speaks the agent's protocol (loadgen/schema/), so that everything above the seam runs as it does on real
+servers. Its figures are invented, and reports say so.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import platform
+import random
+import re
+import zlib
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hdrh.histogram import HdrHistogram
+
+from orchestrator.engines.agent import Agent
+from orchestrator.engines.protocol import EngineFacts, Launch, Say
+from orchestrator.errors import BuildFailed, ServerFailed
+from orchestrator.images.plan import BaseFacts, BuiltImage, ImageSpec
+
+Json = dict[str, Any]
+ERROR_KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
+ITEM = b'{"item_id":42,"q":null}'
+
+
+@dataclass(frozen=True)
+class Behaviour:
+    """How an invented server behaves; tests use it to make each verdict fire.
+
+    `rps` None: drawn from the server's name. `noise`: relative spread of slices. `foreign`, `steal`: shares of a CPU.
+    `load` may change the load generator's finished document.
+    """
+
+    rps: float | None = None
+    noise: float = 0.02
+    errors: Mapping[str, int] = field(default_factory=dict)
+    client_share: float = 0.4
+    foreign: float = 0.0
+    steal: float = 0.0
+    fingerprint: Mapping[str, Any] = field(default_factory=dict)
+    keepalive: bool | None = None
+    access_log: bool = False
+    build_error: str = ""
+    install_error: str = ""
+    start_error: str = ""
+    architecture: str = "x86_64"
+    load: Callable[[Json], Json] = lambda document: document
+
+
+class MemoryEngine:
+    """`behaviours` by the name of a variant (`uvicorn/standard`) or of an image."""
+
+    def __init__(
+        self, behaviours: Mapping[str, Behaviour] | None = None, *, why: str = "", cpus: tuple[int, ...] = (0, 1)
+    ) -> None:
+        self._behaviours = behaviours or {}
+        self.facts = EngineFacts("memory", "1", cpus, why)
+        self.started = 0
+        self.stopped = 0
+
+    def prepare(self, say: Say) -> None:
+        """Nothing to make."""
+
+    def machine(self) -> Mapping[str, Any]:
+        return {"cpu_model": "none: invented figures", "machine": "x86_64", "python": platform.python_version()}
+
+    def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
+        behaviour = self._behaviours.get(spec.key.image, Behaviour())
+        if behaviour.build_error:
+            raise BuildFailed(behaviour.build_error)
+        failed = behaviour.install_error
+        report = {
+            "outcome": "failed" if failed else "pure",
+            "packages": [dict(zip(("name", "version"), p.split("=="), strict=False)) for p in spec.packages],
+            "error": {"kind": "build_error", "line": failed} if failed else None,
+        }
+        base = BaseFacts(spec.base.official, "memory", "", "invented")
+        return BuiltImage(spec, f"memory/{spec.key.id}", "memory", base, behaviour.architecture, report)
+
+    def start(self, launch: Launch) -> MemoryServer:
+        behaviour = self._behaviours.get(launch.variant.name, Behaviour())
+        if behaviour.start_error:
+            raise ServerFailed(behaviour.start_error)
+        self.started += 1
+        return MemoryServer(self, launch, behaviour)
+
+    def close(self) -> None:
+        """Nothing to remove."""
+
+
+class MemoryServer:
+    """A server that is only arithmetic; it is its own channel to its agent."""
+
+    root_pid = 1
+    ca = None
+    url = "http://127.0.0.1:8000"
+
+    def __init__(self, engine: MemoryEngine, launch: Launch, behaviour: Behaviour) -> None:
+        self._engine = engine
+        self._launch = launch
+        self._behaviour = behaviour
+        self._answer = ""
+        self._log: list[str] = []
+        seed = zlib.crc32(f"{launch.id}/{engine.started}".encode())
+        self._random = random.Random(seed)
+        self.agent = Agent(self)
+
+    def log(self) -> str:
+        return "\n".join(self._log)
+
+    def exit_code(self) -> int | None:
+        return None
+
+    def stop(self) -> None:
+        self._engine.stopped += 1
+
+    # --- the channel --------------------------------------------------------------------------------------------
+
+    def send(self, line: str) -> None:
+        asked = json.loads(line)
+        self._answer = json.dumps(getattr(self, f"_{asked.pop('op')}")(**asked))
+
+    def receive(self, timeout_s: float) -> str:
+        return self._answer
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+    def _wait(self, request: Json, expect: Json, deadline_s: float) -> Json:
+        return {"ok": True, "attempts": 1, "connect_s": 0.1, "seconds": 0.1, "answer": self._reply(request, False)}
+
+    def _fetch(self, requests: list[Json], keep_alive: bool) -> Json:
+        keeps = self._behaviour.keepalive
+        keeps = self._launch.variant.declares.keepalive if keeps is None else keeps
+        return {"ok": True, "answers": [self._reply(request, at > 0 and keeps) for at, request in enumerate(requests)]}
+
+    def _load(self, spec: Json) -> Json:
+        behaviour, connections = self._behaviour, spec.get("connections", 1)
+        drawn = 2_000 + zlib.crc32(self._launch.variant.name.encode()) % 20_000
+        rps = (behaviour.rps or drawn * (1 - 0.8 / connections)) * self._random.gauss(1.0, behaviour.noise)
+        elapsed = float(spec["duration_s"])
+        requests = max(0, int(rps * elapsed))
+        errors = dict.fromkeys(ERROR_KINDS, 0) | dict(behaviour.errors)
+        share = 1.0 - behaviour.foreign
+        document = {
+            "schema": "loadgen/1",
+            "spec": spec,
+            "elapsed_s": elapsed,
+            "requests": requests,
+            "rps": requests / elapsed,
+            "latency": _latency(requests, connections / rps * 1e6),
+            "service": None,
+            "errors": errors,
+            "first_error": next(({"kind": k, "detail": "invented"} for k, n in errors.items() if n), None),
+            "connections": {"opened": connections, "reconnects": 0, "per_request": 0.0, "resent": 0},
+            "bytes": {"sent": 60 * requests, "received": 180 * requests},
+            "client": {
+                "user_s": behaviour.client_share * elapsed * 0.6,
+                "system_s": behaviour.client_share * elapsed * 0.4,
+                "share": behaviour.client_share,
+                "involuntary_switches": 0,
+            },
+            "per_100ms": [requests // max(1, int(elapsed * 10))] * max(1, int(elapsed * 10)),
+            "kernel": None,
+            "late": None,
+            "client_late": False,
+            "tls": None,
+            "server": _server(elapsed * share),
+            "host": {f"cpu{cpu}": {"busy": 1.0, "steal": behaviour.steal} for cpu in self._launch.placement.server},
+        }
+        return {"ok": True, "result": behaviour.load(document)}
+
+    def _reply(self, request: Json, reused: bool) -> Json:
+        path = request["url"].removeprefix(self.url)
+        if self._behaviour.access_log:
+            self._log.append(path)
+        body = self._body(path, base64.b64decode(request.get("body", "")))
+        return {
+            "status": 200, "reason": "OK", "http_version": "1.1", "headers": [], "error": None,
+            "body": base64.b64encode(body).decode(), "connection_reused": reused,
+        }  # fmt: skip
+
+    def _body(self, path: str, sent: bytes) -> bytes:
+        if path == "/fingerprint":
+            declared = self._launch.variant.declares.model_dump(exclude_none=True)
+            return json.dumps(declared | {"python": "3.13.0", "pid": 1} | dict(self._behaviour.fingerprint)).encode()
+        if found := re.fullmatch(r"/bytes/(\d+)", path):
+            return b"x" * int(found[1])
+        return sent if path == "/echo" else ITEM
+
+
+def _latency(requests: int, mean_us: float) -> Json:
+    histogram = HdrHistogram(1, 60_000_000, 3)
+    shape = ((0.5, 0.5), (0.9, 0.4), (1.6, 0.09), (3.0, 0.01))
+    scale = mean_us / sum(factor * share for factor, share in shape)
+    for factor, share in shape:
+        histogram.record_value(max(1, int(scale * factor)), int(requests * share))
+    count = histogram.get_total_count()
+    return {
+        "unit": "us", "histogram": histogram.encode().decode(), "count": count, "percentiles": {},
+        "min": scale * 0.5 if count else None, "mean": mean_us if count else None, "max": scale * 3 if count else None,
+    }  # fmt: skip
+
+
+def _server(cpu_s: float) -> Json:
+    return {
+        "cpu_s": cpu_s, "user_s": cpu_s * 0.7, "system_s": cpu_s * 0.3, "rss_bytes": 40_000_000,
+        "pss_bytes": 30_000_000,
+        "peak_rss_bytes": 40_000_000, "processes": 1, "ended": 0, "threads": 1, "voluntary_switches": 0,
+        "involuntary_switches": 0,
+    }  # fmt: skip
