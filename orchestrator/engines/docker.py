@@ -55,6 +55,24 @@ def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
     return client
 
 
+def has_image(client: docker.DockerClient, reference: str) -> bool:
+    try:
+        client.images.get(reference)
+    except ImageNotFound:
+        return False
+    return True
+
+
+def registry_trouble(client: docker.DockerClient, reference: str) -> str:
+    """Why the engine cannot read `reference` in its registry, in one line; "" where it can. Nothing is pulled."""
+    api: Any = client.api
+    try:
+        api.inspect_distribution(reference)
+    except (DockerException, OSError) as error:  # OSError: the client's own time-out
+        return _first_line(error)
+    return ""
+
+
 class AttachedChannel:
     """Standard input and output of a container, over the engine's attach stream (8-byte frame headers)."""
 
