@@ -22,12 +22,11 @@ from identity import Clue, identify
 Steps = tuple[str | int, ...]
 """A way through keys, attributes and indices."""
 
+# Not start_response: the class of fastwsgi's is half made, and asking it for its name ends the process.
 # (module of the frame, path from one of its local variables, what the clue is called)
 PLACES: tuple[tuple[str, Steps, str], ...] = (
     ("", ("self",), "self"),
     ("", ("send", "__self__"), "send"),
-    ("", ("start_response",), "start_response"),
-    ("", ("start_response", "__self__"), "start_response"),
     ("", ("environ", "wsgi.input"), "input"),
     ("gunicorn.workers.", ("self",), "worker"),
     ("gunicorn.workers.", ("req",), "request"),
