@@ -53,13 +53,29 @@ def find_base(store: ImageStore, base: Base, say: Say) -> BaseFacts:
         say(f"base {base.flavour}: stand-in {standin}, made from Debian packages ({base.official} is not here)")
         return BaseFacts(standin, digest, base.standin, "made earlier from Debian packages")
     say(f"base {base.flavour}: pulling {base.official}")
-    if not (reason := store.pull(base.official, PULL_SILENCE_S)):
+    if not (reason := pull_reason(store.pull(base.official, PULL_SILENCE_S))):
         return BaseFacts(base.official, store.digest(base.official) or "", "", "pulled")
     if not standin:
         raise EnvironmentProblem(f"{base.official} cannot be pulled: {reason}", next_step=_NEXT)
     say(f"base {base.flavour}: {base.official} cannot be pulled; making a stand-in from Debian packages ({reason})")
     make_standin(store, base, say)
     return BaseFacts(standin, store.digest(standin) or "", base.standin, f"pull failed: {reason}")
+
+
+def pull_reason(text: str) -> str:
+    """Why a pull failed, in words that name no host: the reason goes into records that people publish."""
+    known = {
+        "no such host": "the registry's name is not known here",
+        "server misbehaving": "the registry's name is not known here",
+        "x509": "the registry's certificate is not trusted here",
+        "connection refused": "the registry refused the connection",
+        "timeout": "the registry did not answer in time",
+        "no answer": text,
+        "not found": "the registry has no such image",
+        "denied": "the registry denied access",
+    }
+    fallback = "the registry cannot be used" if text else ""
+    return next((reason for sign, reason in known.items() if sign in text), fallback)
 
 
 def standin_reference(base: Base) -> str:

@@ -1,0 +1,73 @@
+# The verbs of the project. `make help` lists them; everything they do, `.venv/bin/matrix --help` tells in detail.
+SHELL := /bin/sh
+PYTHON ?= python3
+SUITE ?= quick
+ENGINE ?= auto
+ARGS ?=
+VENV := .venv
+BIN := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help setup matrix list dry-run report doctor compose clean test lint lock schemas
+
+help: ## this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+	@echo
+	@echo "  SUITE=quick|throughput|smoke|compiled  ENGINE=auto|docker|local  ARGS='--only granian*'"
+
+setup: $(VENV)/.ready ## make .venv with `matrix` and `loadgen`, from hashed locks
+
+$(VENV)/.ready: requirements/run.txt pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "Python 3.11 or newer is needed; name one: make PYTHON=python3.13 …" >&2; exit 3; }
+	@echo "setting up $(VENV) (once, about half a minute)"
+	@$(PYTHON) -m venv $(VENV) || \
+		{ echo "$(PYTHON) cannot make virtual environments; on Debian: apt install python3-venv" >&2; exit 3; }
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@$(BIN)/pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+	@touch $@
+
+$(VENV)/.ready-test: $(VENV)/.ready requirements/test.txt
+	@echo "installing what the tests need"
+	@$(BIN)/pip install -q --disable-pip-version-check --require-hashes -r requirements/test.txt
+	@touch $@
+
+matrix: setup ## measure SUITE (default: quick) and show its tables
+	@$(BIN)/matrix run $(SUITE) --engine $(ENGINE) $(ARGS)
+
+list: setup ## the cells of SUITE, what is left out and why
+	@$(BIN)/matrix list $(SUITE) $(ARGS)
+
+dry-run: setup ## SUITE without servers: invented figures, real pipeline
+	@$(BIN)/matrix run $(SUITE) --dry-run $(ARGS)
+
+report: setup ## the tables of the newest run again
+	@$(BIN)/matrix report $(ARGS)
+
+doctor: setup ## what on this machine would spoil a measurement, and how to mend it
+	@$(BIN)/matrix doctor
+
+compose: setup ## write compose.matrix.yaml: one service per image of SUITE
+	@$(BIN)/matrix compose $(SUITE) $(ARGS)
+
+clean: setup ## remove what runs left behind (containers of ours; images with ARGS=--images)
+	@$(BIN)/matrix clean $(ARGS)
+
+test: $(VENV)/.ready-test lint ## lint, type-check and all tests (those with Docker where there is one)
+	@$(BIN)/pytest $(ARGS)
+
+lint: $(VENV)/.ready-test ## ruff and mypy --strict
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+
+lock: setup ## resolve the locks in requirements/ anew
+	@for name in run test loadgen; do \
+		$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+			--no-emit-index-url --no-emit-find-links requirements/$$name.in -o requirements/$$name.txt || exit 1; \
+	done
+	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
+		--no-emit-index-url --no-emit-find-links images/apps/requirements.in -o images/apps/requirements.txt
+
+schemas: setup ## write the JSON Schemas under docs/
+	@$(BIN)/matrix schema --write docs

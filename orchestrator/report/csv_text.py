@@ -1,0 +1,92 @@
+"""CSV after RFC 4180: one line per cell, failures included, every figure raw. Void figures are named void."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestrator.records.model import Estimate, Record, RunFile, Summary
+from orchestrator.report.entries import effects
+from orchestrator.report.setup import banner
+from orchestrator.report.table import Row, tables
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
+_SUMMARY = (
+    "slices", "requests", "errors", "ratio_bound", "between", "within", "client_cpu_us_per_request", "memory_bytes",
+    "memory_pss_bytes", "processes", "connections_per_request", "ready_s",
+)  # fmt: skip
+_ESTIMATES: Mapping[str, Callable[[Summary], Estimate | None]] = {
+    "rps": lambda summary: summary.rps,
+    "ratio": lambda summary: summary.ratio,
+    "cpu_us_per_request": lambda summary: summary.cpu_us_per_request,
+}
+
+Value = str | int | float | bool | None
+
+
+def render(run: RunFile, records: Sequence[Record]) -> str:
+    """Lines end in CR LF. An empty value is a figure that could not be taken. `warning` is filled in a dry run."""
+    rows = {row.id: row for table in tables(run, records) for row in table.rows}
+    lines = [_values(run, record, rows.get(record.id)) for record in records]
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\r\n")
+    writer.writerow(COLUMNS)
+    writer.writerows([safe(line.get(name)) for name in COLUMNS] for line in lines)
+    return buffer.getvalue()
+
+
+def safe(value: Value) -> str | int | float:
+    """Text that a spreadsheet would take for a formula gets an apostrophe before it; None becomes ""."""
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, str):
+        text = value.replace("\0", "")
+        return f"'{text}" if text.startswith(_FORMULA) else text
+    return value
+
+
+def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
+    image, reason = record.image, record.reason
+    return {
+        "warning": banner(run),
+        "id": record.id,
+        "run": run.id,
+        "suite": record.suite,
+        "engine": str(run.engine.get("name")),
+        **record.cell.model_dump(),
+        "baseline": record.baseline,
+        "outcome": record.outcome,
+        "stage": reason.stage if reason else None,
+        "reason": reason.line if reason else None,
+        "verdicts": " ".join(dict.fromkeys(verdict.rule for verdict in record.verdicts)),
+        "effects": " ".join(sorted(effects(record))),
+        "rank": row.rank if row else None,
+        "tied": row.tied if row and row.rank else None,
+        **(_figures(record.summary) if record.summary else {}),
+        "base": image.base if image else None,
+        "standin": image.standin if image else None,
+        "digest": image.digest if image else None,
+    }
+
+
+def _figures(summary: Summary) -> dict[str, Value]:
+    found: dict[str, Value] = {name: getattr(summary, name) for name in _SUMMARY}
+    for name, of in _ESTIMATES.items():
+        if estimate := of(summary):
+            found |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    return found | {f"latency_{name}_us": summary.latency_us.get(name) for name in _PERCENTILES}
+
+
+COLUMNS = (
+    "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
+    "workload", "workers", "threads", "tls", "connections", "baseline", "outcome", "stage", "reason", "verdicts",
+    "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high", "ratio_bound",
+    *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
+    "cpu_us_per_request_high", "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "processes",
+    "connections_per_request", "ready_s", "slices", "requests", "errors", "between", "within", "base", "standin",
+    "digest",
+)  # fmt: skip

@@ -1,0 +1,41 @@
+"""The whole report of a run, before any layout."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from orchestrator.records.model import Record, RunFile
+from orchestrator.report.pivot import Pivot, pivots
+from orchestrator.report.setup import LeftOut, banner, facts, left_out
+from orchestrator.report.table import Table, tables
+
+
+@dataclass(frozen=True)
+class Document:
+    """`banner` is "" but for a dry run, and heads every rendering. `pivots`: none where connections do not vary."""
+
+    banner: str
+    run: str
+    suite: str
+    baseline: str
+    facts: tuple[str, ...]
+    pivots: tuple[Pivot, ...]
+    tables: tuple[Table, ...]
+    left_out: tuple[LeftOut, ...]
+    schema: Literal["appserver-matrix/report/1"] = field(default="appserver-matrix/report/1")
+
+
+def document(run: RunFile, records: Sequence[Record]) -> Document:
+    """Everything that a renderer lays out. Pure: the same run gives the same document."""
+    return Document(
+        banner=banner(run),
+        run=run.id,
+        suite=run.suite,
+        baseline=run.baseline,
+        facts=facts(run, records),
+        pivots=pivots(run, records),
+        tables=tables(run, records),
+        left_out=left_out(run),
+    )

@@ -1,0 +1,112 @@
+"""GitHub Markdown: for the README, for issues."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from orchestrator.records.model import Record, RunFile
+from orchestrator.report.document import document
+from orchestrator.report.pivot import PIVOT_NOTE, Pivot
+from orchestrator.report.setup import LeftOut
+from orchestrator.report.table import EFFECTS, Footnote, Table
+from orchestrator.report.text import NONE
+
+_LEFT = {"server", "marks", "cell", "outcome", "reason"}
+_SPECIAL = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+
+def render(run: RunFile, records: Sequence[Record]) -> str:
+    """The whole report: what it rests on, the pivots, the tables, what is left out."""
+    whole = document(run, records)
+    head = [f"> [!WARNING]\n> **{escape(whole.banner)}**"] if whole.banner else []
+    blocks = [
+        *head,
+        *(pivot(item) for item in whole.pivots),
+        *(table(item) for item in whole.tables),
+        _section("What the figures rest on", [escape(fact) for fact in whole.facts]),
+        _section("Left out of the suite", [_left_out(item) for item in whole.left_out]),
+    ]
+    return "\n\n".join(filter(None, blocks)) + "\n"
+
+
+def table(item: Table) -> str:
+    """One comparison, with its warnings, notes and conclusions."""
+    rows = [row.texts for row in item.rows]
+    missing = [(m.name, m.outcome, m.reason, m.marks) for m in item.missing]
+    blocks = [
+        f"### {escape(item.title)}",
+        escape(f"{item.common[:1].upper()}{item.common[1:]}."),
+        _warnings(item.warnings),
+        grid(item.columns, rows) if rows else "",
+        _footnotes(item.footnotes),
+        _section("", [escape(note) for note in item.notes]),
+        _section("What this table says", [escape(line) for line in item.conclusions]),
+        "#### Not measured\n\n" + grid(("cell", "outcome", "reason", "marks"), missing) if missing else "",
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def pivot(item: Pivot) -> str:
+    """Servers × connections: requests per second, and the ratio to the baseline."""
+    rows = [(row.name, *(cell.text if cell else NONE for cell in row.cells)) for row in item.rows]
+    blocks = [
+        f"### {escape(item.title)}: requests/s · × baseline, by connections",
+        escape(f"{item.common[:1].upper()}{item.common[1:]}. {PIVOT_NOTE}"),
+        _warnings(item.warnings),
+        grid(("server", *map(str, item.connections)), rows),
+        _footnotes(item.footnotes),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table, aligned in its source too. Texts are escaped here."""
+    texts = [[escape(text) for text in line] for line in (columns, *rows)]
+    widths = [max(3, *(len(line[at]) for line in texts)) for at in range(len(columns))]
+    left = [column in _LEFT for column in columns]
+    rule = ["-" * width if keep else "-" * (width - 1) + ":" for width, keep in zip(widths, left, strict=True)]
+    padded = [
+        [text.ljust(width) if keep else text.rjust(width) for text, width, keep in zip(line, widths, left, strict=True)]
+        for line in texts
+    ]
+    return "\n".join(f"| {' | '.join(line)} |" for line in (padded[0], rule, *padded[1:]))
+
+
+def escape(text: str) -> str:
+    """Text that GitHub shows as it is, on one line, in a table or outside: |, emphasis, code, links, HTML, math."""
+    flat = " ".join(text.split())
+    return "".join(_ENTITIES.get(char, char) for char in _SPECIAL.sub(r"\\\g<0>", flat))
+
+
+def _warnings(texts: Sequence[str]) -> str:
+    return "\n".join(f"> **{escape(text)}**  " for text in texts)
+
+
+def _footnotes(items: Sequence[Footnote]) -> str:
+    return _section("", [_footnote(item) for item in items])
+
+
+def _footnote(item: Footnote) -> str:
+    seen = "; ".join(f"{name}: {text}" for name, text in item.rows)
+    effect = EFFECTS[item.effect]
+    return f"**{item.letter}** `{item.rule}`, {effect}. {escape(seen)}. *Cure: {escape(item.cure)}.*"
+
+
+def _left_out(item: LeftOut) -> str:
+    return f"{escape(', '.join(item.names))}: {escape(item.why)}"
+
+
+def _section(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    return "\n".join(_lines(title, lines))
+
+
+def _lines(title: str, lines: Sequence[str]) -> Iterator[str]:
+    if title:
+        yield f"#### {title}"
+        yield ""
+    for line in lines:
+        yield f"- {line}"

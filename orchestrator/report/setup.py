@@ -1,0 +1,106 @@
+"""What the figures of a run rest on: engine, bases, Python, CPUs, schedule, and what was never to be measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from orchestrator.cells.model import DOT
+from orchestrator.records.model import ImageFacts, Record, RunFile
+from orchestrator.report.text import count, listed, three
+
+DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing was measured."
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """Servers, or cells, that the suite leaves out for one and the same reason."""
+
+    names: tuple[str, ...]
+    why: str
+
+
+def banner(run: RunFile) -> str:
+    """What heads every rendering of a dry run; "" for a measured one."""
+    return DRY_RUN if run.engine.get("name") == "memory" else ""
+
+
+def facts(run: RunFile, records: Sequence[Record]) -> tuple[str, ...]:
+    """One sentence for each thing that a reader must know before he reads a figure."""
+    return tuple(_facts(run, records))
+
+
+def left_out(run: RunFile) -> tuple[LeftOut, ...]:
+    """By reason, in the order of the run."""
+    names: dict[str, list[str]] = {}
+    for item in run.left_out:
+        names.setdefault(item["why"], []).append(item["id"].split(DOT)[0])
+    return tuple(LeftOut(tuple(dict.fromkeys(found)), why) for why, found in names.items())
+
+
+def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
+    state = "complete" if run.complete else f"not complete: {len(records)} of {count(len(run.cells), 'cell')} on record"
+    yield f"Run {run.id} of suite {run.suite}, started {run.started}, {state}."
+    engine = run.engine
+    why = f": {engine['why']}" if engine.get("why") else ""
+    yield f"Engine {engine.get('name')} {engine.get('version', '')}".rstrip() + why + "."
+    yield from _bases(records)
+    yield from _pythons(records)
+    yield _cpus(run)
+    yield _schedule(run)
+    if "overhead_s_per_cell" in run.costs:
+        share = run.costs.get("orchestrator_cpu_share", 0.0)
+        yield (
+            f"Overhead {three(run.costs['overhead_s_per_cell'])} s per cell beside its timed stretches and warm-ups; "
+            f"the orchestrator used {share:.1%} of a CPU while slices ran."
+        )
+    yield "Absolute figures are this machine's: compare rows of one table, never figures of two machines."
+
+
+def _bases(records: Sequence[Record]) -> Iterator[str]:
+    images = [(record.cell.flavour, record.image) for record in records if record.image]
+    told = dict.fromkeys(_base(flavour, image) for flavour, image in images)
+    yield from told
+
+
+def _base(flavour: str, image: ImageFacts) -> str:
+    note = f": {image.base_note}" if image.base_note else ""
+    if image.standin:
+        made = "built from source" if image.standin == "musl" else "made from Debian packages"
+        return f"Base of {flavour}: a stand-in {made} ({image.base}), not an official image{note}."
+    return f"Base of {flavour}: {image.base}{note}."
+
+
+def _pythons(records: Sequence[Record]) -> Iterator[str]:
+    """What the apps themselves reported, which a local engine may not share with the cell's name."""
+    found: dict[str, int] = {}
+    for record in records:
+        told = next((round_.fingerprint for round_ in record.rounds if round_.fingerprint), {})
+        if told.get("python"):
+            gil = " without the GIL" if told.get("gil") is False else ""
+            name = f"{told.get('implementation', 'Python')} {told['python']}{gil}"
+            found[name] = found.get(name, 0) + 1
+    if found:
+        told = listed([f"{name} in {number}" for name, number in found.items()])
+        yield f"Python as the apps report it: {told} cells."
+
+
+def _cpus(run: RunFile) -> str:
+    placement, model = run.placement, run.machine.get("cpu_model") or "CPU of unknown model"
+    if placement.get("shared"):
+        return f"{model}: server and load generator had one CPU between them."
+    server, client = (_numbers(placement.get(side, ())) for side in ("server", "client"))
+    return f"{model}: server on CPU {server}, load generator on CPU {client}."
+
+
+def _numbers(cpus: Sequence[int]) -> str:
+    return ", ".join(map(str, cpus)) or "unknown"
+
+
+def _schedule(run: RunFile) -> str:
+    plan = run.schedule
+    return (
+        f"{count(plan.get('rounds', 0), 'round')} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
+        f"{plan.get('slice_s', 0):g} s, the cells' slices interleaved in random order, seed {run.seed}; "
+        "intervals by hierarchical bootstrap."
+    )

@@ -1,0 +1,97 @@
+"""The report as rich renderables. Texts are never read as markup."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from rich import box
+from rich.console import Group, JustifyMethod, RenderableType
+from rich.padding import Padding
+from rich.table import Table as Grid
+from rich.text import Text
+
+from orchestrator.records.model import Record, RunFile
+from orchestrator.report.document import document
+from orchestrator.report.pivot import PIVOT_NOTE, Pivot
+from orchestrator.report.table import EFFECTS, Footnote, Row, Table
+from orchestrator.report.text import NONE
+
+_LEFT = {"server", "marks", "cell", "outcome", "reason"}
+
+
+def render(run: RunFile, records: Sequence[Record]) -> Group:
+    """The whole report, the tables last: they stand right above the prompt."""
+    whole = document(run, records)
+    parts: list[RenderableType] = [Text(whole.banner, "bold white on red")] if whole.banner else []
+    parts += [Text(fact, "dim") for fact in whole.facts]
+    parts += [Text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
+    parts += [pivot(item) for item in whole.pivots]
+    parts += [table(item) for item in whole.tables]
+    if whole.banner:
+        parts.append(Text(whole.banner, "bold white on red"))
+    return Group(*parts)
+
+
+def table(item: Table) -> Group:
+    """One comparison with all that belongs to it."""
+    return Group(*_table(item))
+
+
+def pivot(item: Pivot) -> Group:
+    """Servers × connections."""
+    grid = _grid(("server", *map(str, item.connections)))
+    for row in item.rows:
+        grid.add_row(Text(row.name), *(Text(cell.text if cell else NONE) for cell in row.cells))
+    title = f"{item.title}: requests/s · × baseline, by connections"
+    warnings = [_warning(text) for text in item.warnings]
+    return Group(_title(title, item.common), *warnings, grid, _indented(PIVOT_NOTE, "dim"), *_footnotes(item.footnotes))
+
+
+def _table(item: Table) -> Iterator[RenderableType]:
+    yield _title(item.title, item.common)
+    yield from (_warning(text) for text in item.warnings)
+    if item.rows:
+        grid = _grid(item.columns)
+        for row in item.rows:
+            grid.add_row(*map(Text, row.texts), style=_style(row))
+        yield grid
+    yield from _footnotes(item.footnotes)
+    yield from (_indented(note, "dim") for note in item.notes)
+    yield from (Text(line) for line in item.conclusions)
+    if item.missing:
+        grid = _grid(("cell", "outcome", "reason", "marks"))
+        for missing in item.missing:
+            grid.add_row(*map(Text, (missing.name, missing.outcome, missing.reason, missing.marks)))
+        yield grid
+
+
+def _grid(columns: Sequence[str]) -> Grid:
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    for column in columns:
+        justify: JustifyMethod = "left" if column in _LEFT else "right"
+        grid.add_column(Text(column), justify=justify, overflow="fold", no_wrap=column == "server")
+    return grid
+
+
+def _warning(text: str) -> Text:
+    return Text(f"! {text}", "bold yellow")
+
+
+def _title(title: str, common: str) -> Text:
+    return Text.assemble("\n", (title, "bold"), (f"  {common}", "dim"))
+
+
+def _style(row: Row) -> str:
+    if row.void or row.rank is None:
+        return "dim"
+    return "bold" if row.baseline else ""
+
+
+def _footnotes(items: Sequence[Footnote]) -> Iterator[RenderableType]:
+    for item in items:
+        seen = "; ".join(f"{name}: {text}" for name, text in item.rows)
+        yield _indented(f"{item.letter} {item.rule}, {EFFECTS[item.effect]}. {seen}. Cure: {item.cure}.", "")
+
+
+def _indented(text: str, style: str) -> Padding:
+    return Padding(Text(text, style), (0, 0, 0, 2))

@@ -1,0 +1,47 @@
+"""Numbers as readers see them. Three significant figures: no measurement here is worth more."""
+
+from __future__ import annotations
+
+from orchestrator.records.model import Estimate
+
+NONE = "—"
+"""Stands where there is no figure."""
+
+
+def short(value: float) -> str:
+    """12345 -> 12.3k, 0.0321 -> 0.032."""
+    for divisor, unit in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= 0.9995 * divisor:
+            return three(value / divisor) + unit
+    return three(value)
+
+
+def three(value: float) -> str:
+    """Three figures where the value is 0.1 or more, two below."""
+    if value == 0:
+        return "0"
+    if value < 0.0995:
+        return f"{value:.2g}"
+    return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
+
+
+def interval(estimate: Estimate, sign: str = "") -> str:
+    """≥12.3k [11.9k, 12.8k]; without brackets where no interval is known."""
+    if estimate.low is None or estimate.high is None:
+        return f"{sign}{short(estimate.value)}"
+    return f"{sign}{short(estimate.value)} [{short(estimate.low)}, {short(estimate.high)}]"
+
+
+def scaled(value: float | None, divisor: float) -> str:
+    """A raw value in a greater unit, or — for none."""
+    return NONE if value is None else three(value / divisor)
+
+
+def count(number: int, noun: str) -> str:
+    """1 worker, 2 workers."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
+def listed(names: list[str]) -> str:
+    """a, b and c."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
