@@ -18,7 +18,7 @@ class Failure:
 
 
 # The first rule that matches any line decides: causes stand above the errors that follow from them. A cargo that
-# cannot reach its index is trouble; a Rust toolchain that a build back end tried to fetch was missing in the image.
+# cannot reach its index is trouble; a Rust toolchain that a build back end (by httpx) could not fetch was missing here.
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (kind, re.compile(pattern))
     for kind, pattern in (
@@ -38,8 +38,8 @@ RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             r"No such file or directory: '[^' ]*(gcc|g\+\+|clang|cc|c\+\+)'"
             r"|'[^' ]*(gcc|g\+\+|clang|cc)' failed: No such file"
             r"|no acceptable C compiler|[Nn]eed a C compiler|Unknown compiler\(s\)|No CMAKE_C(XX)?_COMPILER"
-            r"|linker `\w+` not found|[Rr]ust(up|c)?\b.*(not found|not installed|is required)|Installing Rust toolchain"
-            r"|puccinialin|make: (gcc|cc|g\+\+): No such file",
+            r"|linker `\w+` not found|can't find Rust compiler|Rust package manager, is not installed|httpx\.\w*Error"
+            r"|make: (gcc|cc|g\+\+): No such file",
         ),
         ("missing_header", r"fatal error: '?[\w./+-]+\.h(pp)?'?( file not found|: No such file)"),
         (
