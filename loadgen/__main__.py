@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import sys
 
+from loadgen import agent, ceiling, cli, null
+
+COMMANDS = {"agent": agent.main, "ceiling": ceiling.main, "null": null.main}
+
 
 def main(argv: list[str] | None = None) -> int:
-    """Dispatch on the first argument; the exit code."""
+    """Run the command that the first argument names, or put load on the URL that it is; the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == ["agent"]:
-        from loadgen.agent import main as agent
-
-        return agent()
-    print("usage: loadgen agent")
-    return 2
+    command = COMMANDS.get(arguments[0]) if arguments else None
+    return command(arguments[1:]) if command else cli.main(arguments)
 
 
 if __name__ == "__main__":

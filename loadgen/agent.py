@@ -100,7 +100,7 @@ def _is_bye(line: str) -> bool:
     return isinstance(doc, dict) and doc.get("op") == "bye"
 
 
-def main() -> int:
+def main(_argv: list[str]) -> int:
     """Serve standard input. SIGTERM and SIGINT end the process at once, also as PID 1."""
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: os._exit(0))

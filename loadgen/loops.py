@@ -49,17 +49,14 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
 
 
 def open_loop(pool: Pool, arrivals: Arrivals, until: int, marks: list[int]) -> None:
-    """Send each arrival at its time, or as soon after it as a connection is free, until `until`.
-
-    Ends earlier where `arrivals` is over and every request has its answer or its error.
-    """
+    """Send each arrival at its time, or as soon after it as a connection is free, until `until`."""
     wait, examine, ready = pool.poller.wait_fine, pool.examine, pool.ready
     recv, exchanges, started, due, held = pool.recv, pool.exchange, pool.started, pool.due, pool.held
     answered = pool.tally.latencies
     add, add_service, clock = answered.append, pool.tally.services.append, perf_counter_ns
     now = clock()
     tick = now + TICK_NS
-    while now < until and not arrivals.over():
+    while now < until:
         arrivals.dispatch(now)
         pause = min(arrivals.next_due, tick, until) - clock()
         size = pool.read_size
@@ -86,3 +83,11 @@ def open_loop(pool: Pool, arrivals: Arrivals, until: int, marks: list[int]) -> N
             pool.tick(now)
             arrivals.expire(now)
             tick += TICK_NS
+
+
+def drain(pool: Pool, arrivals: Arrivals, until: int) -> None:
+    """Go on until every request of `arrivals` has its answer or its error, at most until `until`."""
+    while not arrivals.over() and perf_counter_ns() < until:
+        open_loop(pool, arrivals, perf_counter_ns() + TICK_NS, [])
+        pool.tick(perf_counter_ns())
+        arrivals.expire(perf_counter_ns())

@@ -6,10 +6,19 @@ only for requests without a body that come one at a time, which is what the ceil
 
 from __future__ import annotations
 
+import argparse
 import socket
+import ssl
 from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import NoReturn
 
 from loadgen.poller import system_poller
+from loadgen.snapshot import pin
+from loadgen.stream import TlsStream
+
+READ = 4096
 
 
 def answer_bytes(body: bytes) -> bytes:
@@ -18,29 +27,87 @@ def answer_bytes(body: bytes) -> bytes:
     return head.encode() + body
 
 
-def serve(listener: socket.socket, body: bytes) -> None:
-    """Serve until the process ends."""
-    poller = system_poller()
-    listener.setblocking(False)
-    poller.add(listener.fileno(), write=False)
-    answer = answer_bytes(body)
-    recv: dict[int, Callable[[int], bytes]] = {}
-    send: dict[int, Callable[[bytes], None]] = {}
-    socks: dict[int, socket.socket] = {}
-    while True:
-        for fd, _ in poller.wait(3600):
-            if fd == listener.fileno():
-                sock, _peer = listener.accept()
-                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                poller.add(sock.fileno(), write=False)
-                socks[sock.fileno()], recv[sock.fileno()], send[sock.fileno()] = sock, sock.recv, sock.sendall
-                continue
-            try:
-                data = recv[fd](4096)
-                if data.endswith(b"\r\n\r\n"):
-                    send[fd](answer)
-            except OSError:
-                data = b""
-            if not data:
-                del recv[fd], send[fd]
-                socks.pop(fd).close()
+class Responder:
+    """Serves every connection of a listener with one answer; over TLS where there is a context."""
+
+    def __init__(self, listener: socket.socket, body: bytes, context: ssl.SSLContext | None = None) -> None:
+        self._listener = listener
+        self._context = context
+        self._answer = answer_bytes(body)
+        self._poller = system_poller()
+        self._socks: dict[int, socket.socket] = {}
+        self._recv: dict[int, Callable[[int], bytes]] = {}
+        self._send: dict[int, Callable[[bytes], object]] = {}
+        listener.setblocking(False)
+        self._poller.add(listener.fileno(), write=False)
+
+    def serve(self) -> NoReturn:
+        """Serve until the process ends."""
+        listening, recv, send, answer = self._listener.fileno(), self._recv, self._send, self._answer
+        while True:
+            for fd, _ in self._poller.wait(3600):
+                if fd == listening:
+                    self._accept()
+                    continue
+                try:
+                    data = recv[fd](READ)
+                    if data.endswith(b"\r\n\r\n"):
+                        send[fd](answer)
+                except BlockingIOError:
+                    continue
+                except OSError:
+                    data = b""
+                if not data:
+                    self._close(fd)
+
+    def _accept(self) -> None:
+        sock, _ = self._listener.accept()
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        fd = sock.fileno()
+        self._socks[fd], self._recv[fd], self._send[fd] = sock, sock.recv, sock.send
+        if self._context is not None:
+            stream = TlsStream(sock, partial(self._context.wrap_bio, server_side=True))
+            self._recv[fd], self._send[fd] = partial(self._shake, fd, stream), stream.send
+        self._poller.add(fd, write=False)
+
+    def _shake(self, fd: int, stream: TlsStream, _size: int) -> bytes:
+        if not stream.shake():
+            raise BlockingIOError
+        self._recv[fd] = stream.recv
+        return stream.pending()
+
+    def _close(self, fd: int) -> None:
+        del self._recv[fd], self._send[fd]
+        self._socks.pop(fd).close()
+
+
+def server_context(certificate: str, key: str) -> ssl.SSLContext:
+    """A TLS context of a server with this certificate."""
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    return context
+
+
+def main(argv: list[str]) -> int:
+    """`loadgen null`: print the port, then serve."""
+    parser = argparse.ArgumentParser(prog="loadgen null", description="Answer every request with the same bytes.")
+    parser.add_argument("--host", default="127.0.0.1")
+    parser.add_argument("--port", type=int, default=0, help="0: any free port (default)")
+    body = parser.add_mutually_exclusive_group()
+    body.add_argument("--body", default=None, help="the answer's body")
+    body.add_argument("--body-bytes", type=int, default=23, help="a body of so many letters (default 23)")
+    parser.add_argument("--cert", help="serve TLS with this certificate, and --key")
+    parser.add_argument("--key")
+    parser.add_argument("--cpu", type=int, help="pin to this CPU, where the system can")
+    options = parser.parse_args(argv)
+    if bool(options.cert) != bool(options.key):
+        parser.error("--cert and --key go together")
+    pin(() if options.cpu is None else (options.cpu,))
+    content = b"x" * options.body_bytes if options.body is None else options.body.encode()
+    context = server_context(options.cert, options.key) if options.cert else None
+    with socket.create_server((options.host, options.port), backlog=1024) as listener:
+        print(listener.getsockname()[1], flush=True)
+        with suppress(KeyboardInterrupt):
+            Responder(listener, content, context).serve()
+    return 0

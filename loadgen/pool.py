@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
-from array import array
-from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from errno import EINPROGRESS, ENOTCONN
 from functools import partial
 from time import perf_counter_ns
@@ -17,26 +14,12 @@ from loadgen.errors import ProtocolError
 from loadgen.exchange import Exchange
 from loadgen.poller import system_poller
 from loadgen.stream import Address, TlsStream
+from loadgen.tally import Tally
 
 MAX_READ = 65536
 SLACK = 65536  # bytes that a wrong body may be longer than the right one before reading stops
 PAUSE_NS = 10_000_000  # before a connection that failed is opened again
 IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
-
-
-@dataclass
-class Tally:
-    """What was counted since the stretch began: times in ns, `sent` and `received` in bytes."""
-
-    latencies: array[int] = field(default_factory=lambda: array("Q"))
-    services: array[int] = field(default_factory=lambda: array("Q"))
-    errors: Counter[str] = field(default_factory=Counter)
-    first_error: tuple[str, str] | None = None
-    resent: int = 0
-    handshakes: int = 0
-    resumed: int = 0
-    sent: int = 0
-    received: int = 0
 
 
 class Pool:
@@ -98,7 +81,10 @@ class Pool:
         self.held[fd] = b""  # so that a first answer comes to `examine`
         self.recv[fd], self.send[fd] = sock.recv, sock.send
         if self._address.context is not None:
-            stream = self._streams[fd] = TlsStream(sock, self._address, self._session)
+            wrap = partial(
+                self._address.context.wrap_bio, server_hostname=self._address.server_name, session=self._session
+            )
+            stream = self._streams[fd] = TlsStream(sock, wrap)
             self.recv[fd], self.send[fd] = partial(self._shake, fd, stream), stream.start
         self.poller.add(fd, write=False)
         return fd
@@ -108,6 +94,7 @@ class Pool:
             self.recv[fd], self.send[fd] = stream.recv, stream.send
             if fd in self.started:
                 self._push(fd, self.exchange[fd].request)
+            return stream.pending()
         raise BlockingIOError
 
     def begin(self, fd: int, now: int) -> None:

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 from loadgen import histogram, proc
 from loadgen.openloop import LATE_NS, LATE_SHARE
-from loadgen.pool import Tally
 from loadgen.snapshot import Snapshot, client_use, kernel_use
 from loadgen.spec import Json, LoadSpec
+from loadgen.tally import Tally
 
 SCHEMA = "loadgen/1"
 KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")

@@ -23,12 +23,12 @@ from loadgen.spec import Json, LoadSpec
 HEADSTART_NS = 50_000_000  # between telling the workers and the common beginning
 
 
-def load(spec: LoadSpec, begin: int | None = None) -> Json:
-    """The LoadResult of a spec. Raises SpecError or EngineError."""
+def load(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None) -> Json:
+    """The LoadResult of a spec. Raises SpecError or EngineError. `begin` and `marks`: see slice.run."""
     if spec.engine != "builtin":
         return run_engine(spec)
     if spec.processes == 1:
-        return one_process.run(spec, begin)
+        return one_process.run(spec, begin, marks)
     return _shared(spec)
 
 

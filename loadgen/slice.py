@@ -10,7 +10,7 @@ from time import perf_counter_ns
 
 from loadgen import proc
 from loadgen.exchange import ring
-from loadgen.loops import closed_loop, open_loop
+from loadgen.loops import closed_loop, drain, open_loop
 from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
 from loadgen.result import Open, Stretch, result
@@ -21,8 +21,10 @@ from loadgen.stream import address_of
 LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
 
 
-def run(spec: LoadSpec, begin: int | None = None) -> Json:
+def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None) -> Json:
     """Run the slice and return its LoadResult. `begin` (perf_counter_ns): when to start the warm-up.
+
+    `marks` gets, while the stretch runs, the number of right answers so far, every 10 ms.
 
     The warm-up uses the same connections as the stretch. A closed loop's stretch ends with the first
     batch of answers that reaches its end, and its real length is what `elapsed_s` says. An open loop's
@@ -32,27 +34,27 @@ def run(spec: LoadSpec, begin: int | None = None) -> Json:
     measure = _closed if spec.loop == "closed" else _open
     try:
         with _pinned(spec.cpus), _without_gc():
-            stretch = measure(spec, pool, begin or perf_counter_ns())
+            stretch = measure(spec, pool, begin or perf_counter_ns(), [] if marks is None else marks)
     finally:
         pool.close()
     return result(spec, stretch)
 
 
-def _closed(spec: LoadSpec, pool: Pool, begin: int) -> Stretch:
+def _closed(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     start = begin + _ns(spec.warmup_s)
     pool.open_all(spec.connections)
     closed_loop(pool, start - LISTING_NS, [])
     server = _server(spec)
     closed_loop(pool, start, [])
     pool.fresh_tally()
-    opened, marks = pool.opened, list[int]()
+    opened = pool.opened
     before = snapshot(server)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
     elapsed = perf_counter_ns() - before.at
     return _stretch(spec, pool, before, elapsed, marks, opened)
 
 
-def _open(spec: LoadSpec, pool: Pool, begin: int) -> Stretch:
+def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     start = begin + _ns(spec.warmup_s)
     end = start + _ns(spec.duration_s)
     arrivals = Arrivals(pool, schedule(spec, begin, end), spec.timeout_s)
@@ -62,11 +64,11 @@ def _open(spec: LoadSpec, pool: Pool, begin: int) -> Stretch:
     server = _server(spec)
     open_loop(pool, arrivals, start, [])
     pool.fresh_tally()
-    opened, marks = pool.opened, list[int]()
+    opened = pool.opened
     before = snapshot(server)
     open_loop(pool, arrivals, end, marks)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
-    open_loop(pool, arrivals, end + _ns(spec.timeout_s) + LISTING_NS, [])
+    drain(pool, arrivals, end + 2 * _ns(spec.timeout_s))
     return _stretch(spec, pool, before, end - start, marks, opened, open_)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import SplitResult, urlsplit
@@ -65,12 +66,11 @@ class TlsStream:
     `start` and `shake` do the handshake; then `recv` and `send` behave like a socket's.
     """
 
-    def __init__(self, sock: socket.socket, address: Address, session: ssl.SSLSession | None) -> None:
-        assert address.context is not None
+    def __init__(self, sock: socket.socket, wrap: Callable[[ssl.MemoryBIO, ssl.MemoryBIO], ssl.SSLObject]) -> None:
         self._sock = sock
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
-        self.tls = address.context.wrap_bio(self._in, self._out, server_hostname=address.server_name, session=session)
+        self.tls = wrap(self._in, self._out)
         self._unsent = b""
         self._owed = 0  # 1 while a piece's last byte is encrypted, but not yet reported as sent
 
@@ -82,11 +82,7 @@ class TlsStream:
 
     def shake(self) -> bool:
         """Read, and go on with the handshake; whether it is complete. Raises ssl.SSLError."""
-        raw = self._sock.recv(_PIECE)
-        if raw:
-            self._in.write(raw)
-        else:
-            self._in.write_eof()
+        self._fill(_PIECE)
         done = self._advance()
         self._drain()
         return done
@@ -119,13 +115,20 @@ class TlsStream:
         if self._unsent:
             raise BlockingIOError
 
-    def recv(self, size: int) -> bytes:
-        """All decrypted bytes that are there, b"" at the end; BlockingIOError or ssl.SSLError as fits."""
-        raw = self._sock.recv(max(size, _PIECE))
+    def _fill(self, size: int) -> None:
+        raw = self._sock.recv(size)
         if raw:
             self._in.write(raw)
         else:
             self._in.write_eof()
+
+    def recv(self, size: int) -> bytes:
+        """All decrypted bytes that are there, b"" at the end; BlockingIOError or ssl.SSLError as fits."""
+        self._fill(max(size, _PIECE))
+        return self.pending()
+
+    def pending(self) -> bytes:
+        """The same of the bytes that were read before."""
         parts = []
         try:
             while part := self.tls.read(_PIECE):
@@ -136,6 +139,5 @@ class TlsStream:
             if not parts:
                 raise BlockingIOError from None
         except ssl.SSLEOFError:
-            if raw:
-                raise
+            pass  # closed without a TLS goodbye, as many servers do; HTTP's own framing tells what is missing
         return b"".join(parts)
