@@ -30,7 +30,6 @@ class AsciiIntegerConverter(IntegerConverter):
 app = Flask(__name__, static_folder=None)
 app.json = JSONProvider(app)
 app.json.ensure_ascii = False
-app.json.sort_keys = False
 app.config["PROVIDE_AUTOMATIC_OPTIONS"] = False
 app.url_map.converters["int"] = AsciiIntegerConverter
 app.url_map.merge_slashes = False
