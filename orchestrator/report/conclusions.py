@@ -34,8 +34,6 @@ def conclusions(baseline: str, made: Sequence[Entry]) -> tuple[str, ...]:
         _unresolved(ranked),
         _line("Lower bounds, which may be faster than any row above them", [e.name for e in ranked if e.bound]),
         _line("Printed but outside the order, conclude nothing from them", outside),
-        _line("No figure is printed", [entry.name for entry in made if entry.void and entry.record.summary]),
-        _line("Not measured", [entry.name for entry in made if entry.record.summary is None]),
     )
     return tuple(filter(None, found))
 
@@ -85,7 +83,7 @@ def _told(entry: Entry, ratio: Estimate, bound: str) -> str:
 
 def _unresolved(ranked: Sequence[Entry]) -> str:
     spans = [entry.span for entry in ranked if entry.span]
-    told = [" ~ ".join(ranked[at].name for at in chain) for chain in chains(spans)]
+    told = [" ≈ ".join(ranked[at].name for at in chain) for chain in chains(spans)]
     return f"Order unresolved between neighbours: {'; '.join(told)}." if told else ""
 
 

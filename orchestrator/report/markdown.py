@@ -25,6 +25,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
         *head,
         *(pivot(item) for item in whole.pivots),
         *(table(item) for item in whole.tables),
+        _section("How to read the tables", [escape(note) for note in whole.notes]),
         _section("What the figures rest on", [escape(fact) for fact in whole.facts]),
         _section("Left out of the suite", [_left_out(item) for item in whole.left_out]),
     ]
@@ -32,7 +33,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
 
 
 def table(item: Table) -> str:
-    """One comparison, with its warnings, notes and conclusions."""
+    """One comparison, with its warnings and conclusions."""
     rows = [row.texts for row in item.rows]
     missing = [(m.name, m.outcome, m.reason, m.marks) for m in item.missing]
     blocks = [
@@ -41,7 +42,6 @@ def table(item: Table) -> str:
         _warnings(item.warnings),
         grid(item.columns, rows) if rows else "",
         _footnotes(item.footnotes),
-        _section("", [escape(note) for note in item.notes]),
         _section("What this table says", [escape(line) for line in item.conclusions]),
         "#### Not measured\n\n" + grid(("cell", "outcome", "reason", "marks"), missing) if missing else "",
     ]

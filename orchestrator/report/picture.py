@@ -7,9 +7,9 @@ from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.records.model import Record, RunFile, Summary
+from orchestrator.records.model import Estimate, Record, RunFile
 from orchestrator.report.document import Document, document
-from orchestrator.report.pivot import Pivot, PivotRow
+from orchestrator.report.pivot import Pivot, PivotCell, PivotRow
 from orchestrator.report.table import Row, Table
 
 if TYPE_CHECKING:
@@ -103,24 +103,25 @@ def _lines(axes: Axes, pivot: Pivot) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("connections")
-    axes.set_title(f"{pivot.title} (hollow with an arrow: a lower bound)", loc="left", fontsize=9)
+    axes.set_title(f"{pivot.title} (hollow triangle: a lower bound; cross: outside the order)", loc="left", fontsize=9)
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False)
 
 
 def _line(axes: Axes, pivot: Pivot, row: PivotRow, look: dict[str, Any]) -> None:
-    points = [(number, cell.summary, cell.bound) for number, cell in zip(pivot.connections, row.cells, strict=True)
-              if cell and cell.summary and not cell.void]  # fmt: skip
+    found = zip(pivot.connections, row.cells, strict=True)
+    points = [(x, cell.summary.rps, cell) for x, cell in found if cell and cell.summary and not cell.void]
     if not points:
         return
-    axes.plot([x for x, _, _ in points], [s.rps.value for _, s, _ in points], label=row.name, markersize=4, **look)
-    for x, summary, bound in points:
-        _point(axes, x, summary, bound, look["color"])
+    axes.plot([x for x, _, _ in points], [rps.value for _, rps, _ in points], label=row.name, markersize=4, **look)
+    for x, rps, cell in points:
+        _point(axes, x, rps, cell, look["color"])
 
 
-def _point(axes: Axes, x: int, summary: Summary, bound: bool, colour: str) -> None:
-    rps = summary.rps
+def _point(axes: Axes, x: int, rps: Estimate, cell: PivotCell, colour: str) -> None:
     if rps.low is not None and rps.high is not None:
         axes.plot([x, x], [rps.low, rps.high], color=colour, linewidth=0.8)
-    if bound:
-        axes.plot(x, rps.value, color="white", markeredgecolor=colour, marker="^", markersize=7, zorder=5)
+    if cell.outside or cell.bound:
+        marker = "x" if cell.outside else "^"
+        edge = "black" if cell.outside else colour
+        axes.plot(x, rps.value, color="white", markeredgecolor=edge, marker=marker, markersize=7, zorder=5)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.report.conclusions import baseline_warning
-from orchestrator.report.entries import Entry, common, entries, letters_of
-from orchestrator.report.table import Footnote, footnotes, ratio_text, rps_text, title_of
-from orchestrator.report.text import NONE, count
+from orchestrator.report.entries import Entry, common, entries, key, letters_of
+from orchestrator.report.table import Footnote, footnotes, outcome_of, ratio_text, rps_text, title_of
+from orchestrator.report.text import NONE, count, listed
 
 PIVOT_NOTE = "“≥”: a lower bound; “—”: no figure; the order of the rows is no ranking. Intervals: see the tables."
 
@@ -23,6 +23,7 @@ class PivotCell:
     ratio: str
     marks: str
     void: bool
+    outside: bool
     bound: bool
     summary: Summary | None
 
@@ -80,7 +81,7 @@ def _pivot(run: RunFile, records: Sequence[Record]) -> Pivot:
         common=common(records),
         connections=connections,
         rows=tuple(rows),
-        footnotes=footnotes(_with_connections(made), letters),
+        footnotes=tuple(_footnote(note, made) for note in footnotes(made, letters)),
         warnings=_warnings(run.baseline, made, connections),
     )
 
@@ -97,10 +98,11 @@ def _cell(entry: Entry, void_baseline: bool) -> PivotCell:
     shown = summary is not None and not entry.void
     return PivotCell(
         id=record.id,
-        rps=rps_text(entry, _bare(summary)) if summary and shown else NONE,
+        rps=rps_text(entry, _bare(summary)) if summary and shown else NONE if summary else outcome_of(record),
         ratio=_ratio(entry, _bare(summary)) if summary and shown and not void_baseline else NONE,
         marks=entry.marks,
         void=entry.void,
+        outside=entry.rank is None,
         bound=entry.bound,
         summary=summary,
     )
@@ -125,6 +127,11 @@ def _rps(cell: PivotCell | None) -> float:
     return cell.summary.rps.value if cell and cell.summary and not cell.void else 0.0
 
 
-def _with_connections(made: Sequence[Entry]) -> list[Entry]:
-    """Names that tell the cells of one row apart."""
-    return [Entry(e.record, f"{e.name} at {e.record.cell.connections}", e.marks) for e in made]
+def _footnote(note: Footnote, made: Sequence[Entry]) -> Footnote:
+    """With the connections at which each row has it; what was seen there stands under the tables."""
+    hits: dict[str, list[int]] = {}
+    for entry in made:
+        if any(key(verdict) == (note.rule, note.effect) for verdict in entry.record.verdicts):
+            hits.setdefault(entry.name, []).append(entry.record.cell.connections)
+    told = {name: f"at {listed([str(number) for number in sorted(numbers)])}" for name, numbers in hits.items()}
+    return replace(note, rows=tuple(told.items()))

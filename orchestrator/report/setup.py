@@ -12,6 +12,16 @@ from orchestrator.report.text import count, listed, three
 DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing was measured."
 
 
+LEGEND = (
+    "[low, high] is the 95 % interval over rounds and slices; — stands where there is no figure.",
+    "A rank is 1 + the number of rows that lie wholly above; “=” after it: the order against some row is unresolved.",
+    "“≥”: a lower bound, since the load generator was the limit; “≤”: the same of the baseline; “?”: of both.",
+    "p50 and p99 are taken under full load from a closed loop: they are mostly time spent waiting for a turn (queueing "
+    "latency), not what a request costs a server at rest.",
+)
+"""How to read any table."""
+
+
 @dataclass(frozen=True)
 class LeftOut:
     """Servers, or cells, that the suite leaves out for one and the same reason."""
@@ -28,6 +38,15 @@ def banner(run: RunFile) -> str:
 def facts(run: RunFile, records: Sequence[Record]) -> tuple[str, ...]:
     """One sentence for each thing that a reader must know before he reads a figure."""
     return tuple(_facts(run, records))
+
+
+def notes(records: Sequence[Record]) -> tuple[str, ...]:
+    """How to read the tables, and what the matrix notes of its servers."""
+    found: dict[str, list[str]] = {}
+    for record in records:
+        found.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
+    told = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in found.items() if note]
+    return (*LEGEND, *told)
 
 
 def left_out(run: RunFile) -> tuple[LeftOut, ...]:
@@ -81,8 +100,8 @@ def _pythons(records: Sequence[Record]) -> Iterator[str]:
             name = f"{told.get('implementation', 'Python')} {told['python']}{gil}"
             found[name] = found.get(name, 0) + 1
     if found:
-        told = listed([f"{name} in {number}" for name, number in found.items()])
-        yield f"Python as the apps report it: {told} cells."
+        pythons = listed([f"{name} in {number}" for name, number in found.items()])
+        yield f"Python as the apps report it: {pythons} cells."
 
 
 def _cpus(run: RunFile) -> str:

@@ -17,10 +17,6 @@ EFFECTS = {
     "bound": "a lower bound, never ranked as if exact",
     "mark": "marked",
 }
-LATENCY_NOTE = (
-    "p50 and p99 are taken under full load from a closed loop: they are mostly time spent waiting for a turn (queueing "
-    "latency), not what a request costs a server at rest."
-)
 
 
 @dataclass(frozen=True)
@@ -63,7 +59,7 @@ class Footnote:
 
 @dataclass(frozen=True)
 class Table:
-    """`warnings` concern all rows; `notes` help to read them; `conclusions` say what they hold up and what not."""
+    """`warnings` concern all rows; `conclusions` say what the figures hold up and what not."""
 
     title: str
     common: str
@@ -71,7 +67,6 @@ class Table:
     rows: tuple[Row, ...]
     missing: tuple[Missing, ...]
     footnotes: tuple[Footnote, ...]
-    notes: tuple[str, ...]
     warnings: tuple[str, ...]
     conclusions: tuple[str, ...]
 
@@ -116,7 +111,12 @@ def missing_of(entry: Entry) -> Missing:
     verdicts = "; ".join(verdict.text for verdict in record.verdicts)
     silent = "no right answer in any slice" if record.rounds else "no round of it was finished"
     reason = record.reason.line if record.reason else verdicts or silent
-    return Missing(record.id, entry.name, record.outcome.replace("_", " "), reason, entry.marks)
+    return Missing(record.id, entry.name, outcome_of(record), reason, entry.marks)
+
+
+def outcome_of(record: Record) -> str:
+    """In words: not installed."""
+    return record.outcome.replace("_", " ")
 
 
 def rps_text(entry: Entry, summary: Summary) -> str:
@@ -157,7 +157,6 @@ def _table(run: RunFile, records: Sequence[Record]) -> Table:
         rows=tuple(_row(entry, entry.record.summary, void_baseline) for entry in made if entry.record.summary),
         missing=tuple(missing_of(entry) for entry in made if entry.record.summary is None),
         footnotes=footnotes(made, letters),
-        notes=_notes(made),
         warnings=warnings(run.baseline, made),
         conclusions=conclusions(run.baseline, made),
     )
@@ -185,15 +184,3 @@ def _rank_text(entry: Entry) -> str:
 
 def _seen(text: str, slices: int, of: int) -> str:
     return f"{text}, in {slices} of {of} slices" if of else text
-
-
-def _notes(made: Sequence[Entry]) -> tuple[str, ...]:
-    found = ["[low, high] is the 95 % interval over rounds and slices."]
-    if any(entry.rank and entry.rank.tied for entry in made):
-        found.append(
-            "A rank is 1 + the number of rows that lie wholly above; “=”: the order against some row is unresolved."
-        )
-    if any(entry.bound for entry in made):
-        found.append("“≥”: the load generator was the limit, so the true figure is this or more.")
-    noted = dict.fromkeys((f"{e.record.cell.server}/{e.record.cell.variant}", e.record.note) for e in made)
-    return (*found, LATENCY_NOTE, *(f"{name}: {note}." for name, note in sorted(noted) if note))

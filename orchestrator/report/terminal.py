@@ -1,11 +1,13 @@
-"""The report as rich renderables. Texts are never read as markup."""
+"""The report as rich renderables. Texts are never read as markup. A narrow terminal gets fewer columns, and is told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from rich import box
-from rich.console import Group, JustifyMethod, RenderableType
+from rich.console import Console, ConsoleOptions, Group, JustifyMethod, RenderableType
+from rich.measure import Measurement
 from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
@@ -17,18 +19,45 @@ from orchestrator.report.table import EFFECTS, Footnote, Row, Table
 from orchestrator.report.text import NONE
 
 _LEFT = {"server", "marks", "cell", "outcome", "reason"}
+_NARROW = ("rank", "server", "requests/s", "× baseline", "marks")
+_LOUD = "bold white on red"
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A table whole where the terminal is wide enough, else without intervals, else with the main columns only."""
+
+    table: Table
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        whole = self._grid(self.table.columns, intervals=True)
+        bare = self._grid(self.table.columns, intervals=False)
+        fitting = [grid for grid in (whole, bare) if _width(console, options, grid) <= options.max_width]
+        yield fitting[0] if fitting else self._grid(_NARROW, intervals=False)
+        if not fitting or fitting[0] is not whole:
+            yield _indented(
+                f"the whole table, intervals too, needs {_width(console, options, whole)} columns", "yellow"
+            )
+
+    def _grid(self, columns: Sequence[str], *, intervals: bool) -> Grid:
+        grid = _grid(columns)
+        for row in self.table.rows:
+            texts = dict(zip(self.table.columns, row.texts, strict=True))
+            shown = [texts[column] if intervals else texts[column].split(" [")[0] for column in columns]
+            grid.add_row(*map(Text, shown), style=_style(row))
+        return grid
 
 
 def render(run: RunFile, records: Sequence[Record]) -> Group:
-    """The whole report, the tables last: they stand right above the prompt."""
+    """The whole report. What a reader needs first stands last, right above the prompt."""
     whole = document(run, records)
-    parts: list[RenderableType] = [Text(whole.banner, "bold white on red")] if whole.banner else []
+    parts: list[RenderableType] = [Text(whole.banner, _LOUD)] if whole.banner else []
     parts += [Text(fact, "dim") for fact in whole.facts]
     parts += [Text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
     parts += [pivot(item) for item in whole.pivots]
     parts += [table(item) for item in whole.tables]
-    if whole.banner:
-        parts.append(Text(whole.banner, "bold white on red"))
+    parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
+    parts += [Text(whole.banner, _LOUD)] if whole.banner else []
     return Group(*parts)
 
 
@@ -51,12 +80,8 @@ def _table(item: Table) -> Iterator[RenderableType]:
     yield _title(item.title, item.common)
     yield from (_warning(text) for text in item.warnings)
     if item.rows:
-        grid = _grid(item.columns)
-        for row in item.rows:
-            grid.add_row(*map(Text, row.texts), style=_style(row))
-        yield grid
+        yield Fitted(item)
     yield from _footnotes(item.footnotes)
-    yield from (_indented(note, "dim") for note in item.notes)
     yield from (Text(line) for line in item.conclusions)
     if item.missing:
         grid = _grid(("cell", "outcome", "reason", "marks"))
@@ -66,11 +91,16 @@ def _table(item: Table) -> Iterator[RenderableType]:
 
 
 def _grid(columns: Sequence[str]) -> Grid:
-    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False)
+    grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in columns:
         justify: JustifyMethod = "left" if column in _LEFT else "right"
-        grid.add_column(Text(column), justify=justify, overflow="fold", no_wrap=column == "server")
+        grid.add_column(Text(column), justify=justify, overflow="fold")
     return grid
+
+
+def _width(console: Console, options: ConsoleOptions, grid: Grid) -> int:
+    """Of the grid with nothing wrapped."""
+    return Measurement.get(console, options.update(width=10_000), grid).maximum
 
 
 def _warning(text: str) -> Text:
