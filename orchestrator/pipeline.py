@@ -7,7 +7,7 @@ import json
 import platform
 import subprocess
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -19,12 +19,13 @@ from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
 from orchestrator.images.context import read_context
 from orchestrator.images.plan import ROOT, BuiltImage, images_of
-from orchestrator.measure.events import Emit, SliceDone, Told
-from orchestrator.measure.images import build_all
+from orchestrator.measure.events import CellDone, Emit, SliceDone, Told
+from orchestrator.measure.images import build_all, failure_of
 from orchestrator.measure.placement import place
+from orchestrator.measure.probes import PROBES, Probe
 from orchestrator.measure.results import Failure, Round
 from orchestrator.measure.rounds import Plan, measure_round
-from orchestrator.records.assemble import Measured, records, rounds_of
+from orchestrator.records.assemble import Measured, probed_record, records, rounds_of
 from orchestrator.records.model import Record, RunFile
 from orchestrator.records.store import read_run, write_records, write_run
 from orchestrator.spec.models import Matrix
@@ -65,38 +66,95 @@ class Order:
     resume: bool = False
 
 
+@dataclass(frozen=True)
+class Setting:
+    """What stays the same while a run measures. `cells` are those whose image can run."""
+
+    order: Order
+    engine: Engine
+    emit: Emit
+    placement: Placement
+    images: Images
+    machine: Mapping[str, Any]
+    run_file: RunFile
+
+    @property
+    def plan(self) -> Plan:
+        images = {key: image for key, image in self.images.items() if isinstance(image, BuiltImage)}
+        selection = self.order.selection
+        cells = tuple(cell for cell in selection.cells if failure_of(self.images[cell.image]) is None)
+        return Plan(self.order.matrix, cells, images, selection.schedule, self.placement, self.order.seed)
+
+
 def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]]:
-    """Measure a suite, and leave its folder complete. The folder holds all whole rounds at any time.
+    """Measure a suite, and leave its folder complete. The folder holds all that is finished at any time.
 
     Raises SpecError where `resume` meets a run of another matrix, code, image or machine; EnvironmentProblem and
     BuildFailed where this machine cannot measure at all. A server's failure is a record.
     """
     costs = Costs()
-    selection = order.selection
-    placement = place(order.matrix.cpus, engine.facts.cpus)
+    setting = _set_up(order, engine, emit, costs)
+    earlier = _earlier(setting) if order.resume else []
+    write_run(order.folder, setting.run_file)
+    probe = order.selection.probe
+    made = _rounds(setting, earlier, costs) if probe == "load" else _each_cell(setting, earlier, PROBES[probe])
+    finished = datetime.now(UTC).isoformat(timespec="seconds")
+    told = {"finished": finished, "complete": True, "costs": costs.told(len(setting.plan.cells))}
+    run_file = setting.run_file.model_copy(update=told)
+    write_run(order.folder, run_file)
+    return run_file, made
+
+
+def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
     began = time.monotonic()
+    placement = place(order.matrix.cpus, engine.facts.cpus)
     engine.prepare(lambda text: emit(Told(text)))
-    images = build_all(engine, images_of(order.matrix, selection.cells), emit)
+    images = build_all(engine, images_of(order.matrix, order.selection.cells), emit)
     machine = engine.machine()
     costs.images_s = time.monotonic() - began
     run_file = _run_file(order, engine, placement, images, machine)
-    done = _resumed(order, run_file) if order.resume else {}
-    built = {key: image for key, image in images.items() if isinstance(image, BuiltImage)}
-    cells = tuple(cell for cell in selection.cells if cell.image in built)
-    plan = Plan(order.matrix, cells, built, selection.schedule, placement, order.seed)
-    made = _write(order, run_file, images, done, placement, machine)
+    return Setting(order, engine, emit, placement, images, machine, run_file)
+
+
+def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[Record]:
+    """The load probe: rounds over all cells together, records written after each round."""
+    done = {record.id: rounds_of(record) for record in earlier if record.rounds}
+    plan = setting.plan
+    made = _write_rounds(setting, done)
     first = max((len(rounds) for rounds in done.values()), default=0) + 1
-    for number in range(first, selection.schedule.rounds + 1) if cells else ():
+    for number in range(first, plan.schedule.rounds + 1) if plan.cells else ():
         began = time.monotonic()
-        rounds = measure_round(engine, plan, number, _counting(emit, costs))
+        rounds = measure_round(setting.engine, plan, number, _counting(setting.emit, costs))
         costs.rounds_s += time.monotonic() - began
         costs.orchestrator_cpu_s += sum(s.orchestrator_s for r in rounds.values() for s in r.slices)
-        done = {cell.id: (*done.get(cell.id, ()), rounds[cell.id]) for cell in cells}
-        made = _write(order, run_file, images, done, placement, machine)
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    run_file = run_file.model_copy(update={"finished": finished, "complete": True, "costs": costs.told(len(cells))})
-    write_run(order.folder, run_file)
-    return run_file, made
+        done = {cell.id: (*done.get(cell.id, ()), rounds[cell.id]) for cell in plan.cells}
+        made = _write_rounds(setting, done)
+    return made
+
+
+def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> list[Record]:
+    selection = setting.order.selection
+    measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
+    architecture = str(setting.machine.get("machine", ""))
+    made = records(selection.suite, selection.baseline, measured, setting.placement, architecture)
+    write_records(setting.order.folder, made)
+    return made
+
+
+def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe) -> list[Record]:
+    """A probe that takes one cell at a time: its record is written at once, and a resumed run skips it."""
+    done = {record.id: record for record in earlier}
+    selection = setting.order.selection
+    made = []
+    for at, cell in enumerate(selection.cells):
+        image = setting.images[cell.image]
+        record = done.get(cell.id)
+        if record is None:
+            record = probed_record(selection, cell, image, probe(setting.engine, setting.plan, cell, image))
+            write_records(setting.order.folder, [record])
+        setting.emit(CellDone(cell.id, record.outcome, at + 1, len(selection.cells)))
+        made.append(record)
+    return made
 
 
 def _counting(emit: Emit, costs: Costs) -> Emit:
@@ -108,28 +166,16 @@ def _counting(emit: Emit, costs: Costs) -> Emit:
     return count
 
 
-def _write(
-    order: Order, run_file: RunFile, images: Images, done: Mapping[str, tuple[Round, ...]], placement: Placement,
-    machine: Mapping[str, Any],
-) -> list[Record]:  # fmt: skip
-    selection = order.selection
-    measured = [Measured(cell, images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
-    architecture = str(machine.get("machine", ""))
-    made = records(selection.suite, selection.baseline, measured, placement, architecture)
-    write_run(order.folder, run_file)
-    write_records(order.folder, made)
-    return made
-
-
-def _resumed(order: Order, run_file: RunFile) -> dict[str, tuple[Round, ...]]:
-    """The whole rounds of the earlier run. Raises SpecError where it may not be mixed with this one."""
-    earlier, kept = read_run(order.folder)
-    if earlier.fingerprint != run_file.fingerprint:
+def _earlier(setting: Setting) -> list[Record]:
+    """The records of the run that is gone on with. Raises SpecError where they may not be mixed with this run's."""
+    folder = setting.order.folder
+    earlier, kept = read_run(folder)
+    if earlier.fingerprint != setting.run_file.fingerprint:
         raise SpecError(
-            f"{order.folder} was measured with another matrix, code, image or machine, and cannot be gone on with",
+            f"{folder} was measured with another matrix, code, image or machine, and cannot be gone on with",
             next_step="start a new run: leave out --resume",
         )
-    return {record.id: rounds_of(record) for record in kept if record.rounds}
+    return kept
 
 
 def _run_file(

@@ -27,6 +27,7 @@ class Selection:
     """The cells of a suite in the order of the file, the baseline's variant, and what was left out."""
 
     suite: str
+    probe: str
     baseline: str
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...]
@@ -57,7 +58,7 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         raise SpecError(
             f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
         )
-    return Selection(suite_name, suite.baseline, cells, left_out + dropped + unasked, suite.schedule)
+    return Selection(suite_name, suite.probe, suite.baseline, cells, left_out + dropped + unasked, suite.schedule)
 
 
 def _suite(matrix: Matrix, name: str) -> Suite:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from orchestrator.measure.events import Emit, Event, ImageReady, ServersUp, SliceDone, Told
+from orchestrator.measure.events import CellDone, Emit, Event, ImageReady, ServersUp, SliceDone, Told
 
 PLAIN_EVERY_S = 10.0
 REFRESH_HZ = 2
@@ -59,6 +59,8 @@ class _Live:
                 self._bar("slices", None, None, f"round {round_} of {rounds}: {up} of {total} servers up")
             case SliceDone(cell, rps, _, done, total):
                 self._bar("slices", done, total, f"{cell} {_rps(rps)}")
+            case CellDone(cell, outcome, done, total):
+                self._bar("cells", done, total, f"{cell} {outcome}")
 
     def _bar(self, name: str, done: int | None, total: int | None, text: str) -> None:
         if name not in self._tasks:
@@ -86,6 +88,9 @@ class _Plain:
             case SliceDone(cell, rps, _, done, total):
                 if done == total or time.monotonic() - self._said > PLAIN_EVERY_S:
                     self._say(f"slice {done}/{total}, {self._left(done, total)} left: {cell} {_rps(rps)}")
+
+            case CellDone(cell, outcome, done, total):
+                self._say(f"cell {done}/{total}, {self._left(done, total)} left: {cell} {outcome}")
 
     def _left(self, done: int, total: int) -> str:
         spent = time.monotonic() - self._began

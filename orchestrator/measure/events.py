@@ -41,5 +41,15 @@ class SliceDone:
     total: int
 
 
-Event = Told | ImageReady | ServersUp | SliceDone
+@dataclass(frozen=True)
+class CellDone:
+    """A probe that takes one cell at a time has finished one."""
+
+    cell: str
+    outcome: str
+    done: int
+    total: int
+
+
+Event = Told | ImageReady | ServersUp | SliceDone | CellDone
 Emit = Callable[[Event], None]

@@ -17,16 +17,16 @@ BUILDS_AT_ONCE = 3
 
 
 def build_all(engine: Engine, specs: Sequence[ImageSpec], emit: Emit) -> Mapping[ImageKey, BuiltImage | Failure]:
-    """Image by key. An install that failed is a Failure too: its cells are records without figures."""
+    """Image by key; a Failure where none could be made. An image whose install failed is an image: it says why."""
     finished: list[ImageKey] = []
 
     def build(spec: ImageSpec) -> BuiltImage | Failure:
         started = time.monotonic()
         result = _build(engine, spec, emit)
         finished.append(spec.key)
-        ok = isinstance(result, BuiltImage)
-        text = f"{time.monotonic() - started:.1f} s" if isinstance(result, BuiltImage) else result.reason
-        emit(ImageReady(spec.key.id, ok, text, len(finished), len(specs)))
+        failure = failure_of(result)
+        text = failure.reason if failure else f"{time.monotonic() - started:.1f} s"
+        emit(ImageReady(spec.key.id, failure is None, text, len(finished), len(specs)))
         return result
 
     return dict(zip((spec.key for spec in specs), parallel(build, specs, BUILDS_AT_ONCE), strict=True))
@@ -34,13 +34,16 @@ def build_all(engine: Engine, specs: Sequence[ImageSpec], emit: Emit) -> Mapping
 
 def _build(engine: Engine, spec: ImageSpec, emit: Emit) -> BuiltImage | Failure:
     try:
-        image = engine.build(spec, lambda text: emit(Told(text)))
+        return engine.build(spec, lambda text: emit(Told(text)))
     except BuildFailed as error:
         return Failure("build", str(error).splitlines()[0], str(error))
-    return image if image.installed else install_failure(image)
 
 
-def install_failure(image: BuiltImage) -> Failure:
-    """The first meaningful line of a failed install, with its kind."""
+def failure_of(image: BuiltImage | Failure) -> Failure | None:
+    """Why nothing can run in an image: none, or the first meaningful line of a failed install with its kind."""
+    if isinstance(image, Failure):
+        return image
+    if image.installed:
+        return None
     error = image.install.get("error") or {}
     return Failure("install", f"{error.get('kind', 'failed')}: {error.get('line', 'no reason found')}")

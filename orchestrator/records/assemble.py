@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.images import failure_of
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice, Stage
 from orchestrator.records.model import (
     CellPoint,
@@ -121,29 +123,47 @@ def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBou
 
 
 def _record(suite: str, baseline: str, item: Measured, summary: Summary | None, verdicts: Sequence[Verdict]) -> Record:
-    cell, failure = item.cell, _failure(item)
+    failure = None if summary else _failure(item) or Failure("load", "no right answer in any slice")
     return Record(
-        id=cell.id,
-        suite=suite,
-        probe="load",
-        cell=_point(cell),
-        baseline=cell.variant.name == baseline,
-        outcome="measured" if summary else _OUTCOMES[failure.stage] if failure else "load_failed",
-        reason=_reason(failure) if failure and not summary else None,
-        note=cell.variant.note,
-        declared=cell.variant.declares.model_dump(exclude_none=True),
-        argv=cell.variant.run,
-        image=_image(item.image) if isinstance(item.image, BuiltImage) else None,
+        **_common(suite, "load", baseline, item.cell, item.image, failure),
         rounds=[_round(round_) for round_ in item.rounds],
         summary=summary,
         verdicts=[VerdictRecord(**asdict(verdict)) for verdict in verdicts],
-        written=datetime.now(UTC).isoformat(timespec="seconds"),
     )
 
 
+def probed_record(
+    selection: Selection, cell: Cell, image: BuiltImage | Failure, found: Mapping[str, Any] | Failure
+) -> Record:
+    """The record of a probe that takes one cell at a time; the section has the probe's name."""
+    failure = found if isinstance(found, Failure) else None
+    common = _common(selection.suite, selection.probe, selection.baseline, cell, image, failure)
+    return Record.model_validate(common if failure else {**common, selection.probe: found})
+
+
+def _common(
+    suite: str, probe: str, baseline: str, cell: Cell, image: BuiltImage | Failure, failure: Failure | None
+) -> dict[str, Any]:
+    """The fields that every record has."""
+    return {
+        "id": cell.id,
+        "suite": suite,
+        "probe": probe,
+        "cell": _point(cell),
+        "baseline": cell.variant.name == baseline,
+        "outcome": _OUTCOMES[failure.stage] if failure else "measured",
+        "reason": _reason(failure) if failure else None,
+        "note": cell.variant.note,
+        "declared": cell.variant.declares.model_dump(exclude_none=True),
+        "command": cell.variant.run,
+        "image": _image(image) if isinstance(image, BuiltImage) else None,
+        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+    }
+
+
 def _failure(item: Measured) -> Failure | None:
-    if isinstance(item.image, Failure):
-        return item.image
+    if failure := failure_of(item.image):
+        return failure
     return next((round_.failure for round_ in item.rounds if round_.failure), None)
 
 

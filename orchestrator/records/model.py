@@ -127,11 +127,11 @@ class Record(Stored):
     reason: Reason | None
     note: str
     declared: dict[str, Any]
-    argv: str
+    command: str = Field(description="launch command with its placeholders, as the matrix has it")
     image: ImageFacts | None
-    rounds: list[RoundRecord]
-    summary: Summary | None
-    verdicts: list[VerdictRecord]
+    rounds: list[RoundRecord] = Field(default=[], description="of the load probe")
+    summary: Summary | None = Field(default=None, description="of the load probe")
+    verdicts: list[VerdictRecord] = []
     written: str
 
 
