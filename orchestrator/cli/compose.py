@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+import yaml
+
 from orchestrator.cells.model import Cell, ImageKey
-from orchestrator.engines.containers import LABEL_OWNER, agent_options, server_options
+from orchestrator.engines.containers import LABEL_OWNER, PORT, agent_options, server_options
 from orchestrator.engines.protocol import Launch, Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec, image_of
 from orchestrator.spec.models import Matrix
@@ -23,6 +25,14 @@ FROM_ENVIRONMENT = (
     "PIP_INDEX_URL", "PIP_EXTRA_INDEX_URL", "PIP_TRUSTED_HOST", "HTTP_PROXY", "HTTPS_PROXY", "NO_PROXY",
 )  # fmt: skip
 """Build arguments that Compose takes from the environment of whoever builds: they may hold secrets."""
+
+HEADER = """\
+# Written by `matrix compose`. One server by hand, and a second of load on it (docker-compose 1.29: with a hyphen):
+#   docker compose -f THIS up --build -d NAME
+#   echo '{{"op":"load","spec":{{"url":"http://127.0.0.1:{port}/items/42","connections":8,"duration_s":1}}}}' |
+#     docker compose -f THIS run --rm -T loadgen-NAME
+#   docker compose -f THIS --profile NAME down
+"""
 
 Service = dict[str, Any]
 
@@ -46,6 +56,11 @@ def compose_file(
         services[name] = _server(matrix, cell.only(tls=False), spec, base, placement)
         services[f"loadgen-{name}"] = _loadgen(name, base_of_loadgen(bases or {}), placement)
     return {"services": services}
+
+
+def as_yaml(file: Mapping[str, Any]) -> str:
+    """The text of a Compose file, with how to use it on top."""
+    return HEADER.format(port=PORT) + yaml.safe_dump(dict(file), sort_keys=False, width=120)
 
 
 def service_name(key: ImageKey) -> str:
