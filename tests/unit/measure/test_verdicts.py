@@ -1,0 +1,107 @@
+"""Each verdict fires where it should, and nowhere else: through the whole pipeline, on the memory engine."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from orchestrator.cells.expand import expand
+from orchestrator.engines.memory import Behaviour
+from orchestrator.engines.protocol import Placement
+from orchestrator.images.plan import ROOT
+from orchestrator.spec.loading import load_matrix
+from orchestrator.verdicts.rules import CELL_RULES, SLICE_RULES, Facts, judge
+from tests.unit.measure.conftest import Runner
+
+Load = dict[str, Any]
+
+
+def _every_request_twice_as_slow(load: Load) -> Load:
+    return load | {"latency": load["latency"] | {"mean": load["latency"]["mean"] * 2}}
+
+
+FIRES: dict[str, tuple[Behaviour, str, str]] = {
+    "wrong_body": (Behaviour(errors={"wrong_body": 3}), "void", "3 answers"),
+    "errors": (Behaviour(rps=1000, errors={"reset": 100}), "void", "100 reset"),
+    "client_bound": (Behaviour(client_share=0.9), "bound", "90%"),
+    "host_saturated": (Behaviour(foreign=0.3), "unranked", "30%"),
+    "littles_law": (Behaviour(load=_every_request_twice_as_slow), "mark", "8 connections"),
+    "undeclared_config": (Behaviour(fingerprint={"parser": "slow"}), "unranked", "parser is slow, declared waitress"),
+    "emulated": (Behaviour(architecture="arm64"), "unranked", "another architecture"),
+    "unstable": (Behaviour(noise=0.6), "mark", "spread"),
+}
+
+
+@pytest.mark.parametrize("rule", FIRES)
+def test_fires(rule: str, run_smoke: Runner) -> None:
+    behaviour, effect, text = FIRES[rule]
+    target = "waitress" if behaviour.architecture != "x86_64" else "waitress/threads"
+    _, records = run_smoke({target: behaviour})
+    found = [verdict for verdict in records["waitress"].verdicts if verdict.rule == rule]
+    assert [verdict.effect for verdict in found] == [effect]
+    assert text in found[0].text
+    assert found[0].cure
+    assert rule not in [verdict.rule for verdict in records["uvicorn"].verdicts]
+
+
+def test_a_quiet_run_has_no_verdict(run_smoke: Runner) -> None:
+    _, records = run_smoke()
+    assert [record.verdicts for record in records.values()] == [[], []]
+
+
+def test_few_errors_mark_the_figure_and_keep_it(run_smoke: Runner) -> None:
+    _, records = run_smoke({"waitress/threads": Behaviour(rps=10_000, errors={"reset": 2})})
+    (verdict,) = records["waitress"].verdicts
+    assert (verdict.rule, verdict.effect) == ("errors", "mark")
+
+
+def test_steal_saturates_the_host(run_smoke: Runner) -> None:
+    _, records = run_smoke({"waitress/threads": Behaviour(steal=0.2)})
+    assert [verdict.rule for verdict in records["waitress"].verdicts] == ["host_saturated"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "field"),
+    [(Behaviour(access_log=True), "access_log"), (Behaviour(keepalive=False), "keepalive")],
+)
+def test_what_the_answers_show_is_compared_too(behaviour: Behaviour, field: str, run_smoke: Runner) -> None:
+    _, records = run_smoke({"waitress/threads": behaviour})
+    (verdict,) = records["waitress"].verdicts
+    assert verdict.rule == "undeclared_config"
+    assert verdict.text.startswith(f"{field} is ")
+
+
+def test_more_workers_than_cpus() -> None:
+    cell = expand(load_matrix(ROOT / "matrix.yaml").matrix, "smoke").cells[0]
+    crowded = Facts(dataclasses.replace(cell, workers=4), (), Placement((0, 1), (2,)), False, None)
+    assert [verdict.rule for verdict in judge(crowded)] == ["oversubscribed"]
+    fitting = dataclasses.replace(crowded, cell=dataclasses.replace(cell, workers=2))
+    assert judge(fitting) == ()
+
+
+def test_one_cpu_is_shared(run_smoke: Runner) -> None:
+    run_file, records = run_smoke(cpus=(0,))
+    assert run_file.placement["shared"]
+    assert {verdict.rule for record in records.values() for verdict in record.verdicts} == {"shared_cpus"}
+
+
+def test_a_client_bound_baseline_makes_ratios_upper_bounds(run_smoke: Runner) -> None:
+    _, records = run_smoke({"uvicorn/standard": Behaviour(client_share=0.95)})
+    summary = records["waitress"].summary
+    assert summary is not None
+    assert summary.ratio_bound == "<="
+
+
+def test_both_client_bound_leaves_the_ratio_open(run_smoke: Runner) -> None:
+    bound = Behaviour(client_share=0.95)
+    _, records = run_smoke({"uvicorn/standard": bound, "waitress/threads": bound})
+    summary = records["waitress"].summary
+    assert summary is not None
+    assert summary.ratio_bound == "?"
+
+
+def test_every_rule_is_tested_here() -> None:
+    elsewhere = {"oversubscribed", "shared_cpus", "mixed"}
+    assert {rule.name for rule in (*SLICE_RULES, *CELL_RULES)} == FIRES.keys() | elsewhere
