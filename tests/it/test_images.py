@@ -31,10 +31,10 @@ def image_ids(*filters: str) -> list[str]:
 
 @pytest.fixture(scope="session")
 def base() -> Iterator[str]:
-    """The slim stand-in or the official image where one is here, else a stand-in that is made for these tests."""
+    """The official image or the slim stand-in where one is here, else a stand-in that is made for these tests."""
     if shutil.which("docker") is None or docker("info", check=False).returncode:
         pytest.skip("no Docker Engine")
-    found = image_ids("label=appserver-matrix.standin=slim") or image_ids(f"reference={OFFICIAL}")
+    found = image_ids(f"reference={OFFICIAL}") or image_ids("reference=appserver-matrix/standin-slim:py3.13-*")
     if found:
         yield found[0]
         return
