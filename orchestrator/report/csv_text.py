@@ -11,7 +11,7 @@ from orchestrator.report.entries import effects
 from orchestrator.report.setup import banner
 from orchestrator.report.table import Row, tables
 
-_FORMULA = ("=", "+", "-", "@", "\t", "\r")
+_FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
 _SUMMARY = (
     "slices", "requests", "errors", "ratio_bound", "between", "within", "client_cpu_us_per_request", "memory_bytes",
@@ -45,7 +45,7 @@ def safe(value: Value) -> str | int | float:
         return str(value).lower()
     if isinstance(value, str):
         text = value.replace("\0", "")
-        return f"'{text}" if text.startswith(_FORMULA) else text
+        return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
     return value
 
 

@@ -10,7 +10,7 @@ from orchestrator.report.document import document
 from orchestrator.report.pivot import PIVOT_NOTE, Pivot
 from orchestrator.report.setup import LeftOut
 from orchestrator.report.table import EFFECTS, Footnote, Table
-from orchestrator.report.text import NONE
+from orchestrator.report.text import NONE, plain
 
 _LEFT = {"server", "marks", "cell", "outcome", "reason"}
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
@@ -76,8 +76,7 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 def escape(text: str) -> str:
     """Text that GitHub shows as it is, on one line, in a table or outside: |, emphasis, code, links, HTML, math."""
-    flat = " ".join(text.split())
-    return "".join(_ENTITIES.get(char, char) for char in _SPECIAL.sub(r"\\\g<0>", flat))
+    return "".join(_ENTITIES.get(char, char) for char in _SPECIAL.sub(r"\\\g<0>", plain(text)))
 
 
 def _warnings(texts: Sequence[str]) -> str:

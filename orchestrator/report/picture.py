@@ -11,6 +11,7 @@ from orchestrator.records.model import Estimate, Record, RunFile
 from orchestrator.report.document import Document, document
 from orchestrator.report.pivot import Pivot, PivotCell, PivotRow
 from orchestrator.report.table import Row, Table
+from orchestrator.report.text import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,7 +59,8 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
 
 
 def _headline(whole: Document) -> str:
-    return f"{whole.banner}\n{whole.suite}, run {whole.run}: requests per second, 95 % intervals".strip()
+    told = plain(f"{whole.suite}, run {whole.run}: requests per second, 95 % intervals")
+    return f"{whole.banner}\n{told}".strip()
 
 
 def _height(panel: Pivot | Table) -> float:
@@ -76,10 +78,12 @@ def _bars(axes: Axes, table: Table) -> None:
     axes.set_yticks(range(len(shown)), [_label(row) for row in shown])
     axes.invert_yaxis()
     axes.set_xlim(left=0)
-    axes.set_title(f"{table.title} (hatched, arrow: a lower bound; grey: outside the order)", loc="left", fontsize=9)
+    axes.set_title(
+        plain(f"{table.title} (hatched, arrow: a lower bound; grey: outside the order)"), loc="left", fontsize=9
+    )
     absent = [f"{row.name} (void)" for row in table.rows if row.void]
     absent += [f"{missing.name} ({missing.outcome})" for missing in table.missing]
-    axes.set_xlabel("no figure: " + ", ".join(absent) if absent else "", fontsize=7, wrap=True)
+    axes.set_xlabel(plain("no figure: " + ", ".join(absent)) if absent else "", fontsize=7, wrap=True)
 
 
 def _interval(axes: Axes, at: int, row: Row) -> None:
@@ -91,7 +95,7 @@ def _interval(axes: Axes, at: int, row: Row) -> None:
 
 
 def _label(row: Row) -> str:
-    return f"{row.name}  {row.texts[0]}".rstrip()
+    return plain(f"{row.name}  {row.texts[0]}")
 
 
 def _lines(axes: Axes, pivot: Pivot) -> None:
@@ -103,7 +107,9 @@ def _lines(axes: Axes, pivot: Pivot) -> None:
     axes.minorticks_off()
     axes.set_ylim(bottom=0)
     axes.set_xlabel("connections")
-    axes.set_title(f"{pivot.title} (hollow triangle: a lower bound; cross: outside the order)", loc="left", fontsize=9)
+    axes.set_title(
+        plain(f"{pivot.title} (hollow triangle: a lower bound; cross: outside the order)"), loc="left", fontsize=9
+    )
     if axes.get_legend_handles_labels()[0]:
         axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False)
 
@@ -113,7 +119,9 @@ def _line(axes: Axes, pivot: Pivot, row: PivotRow, look: dict[str, Any]) -> None
     points = [(x, cell.summary.rps, cell) for x, cell in found if cell and cell.summary and not cell.void]
     if not points:
         return
-    axes.plot([x for x, _, _ in points], [rps.value for _, rps, _ in points], label=row.name, markersize=4, **look)
+    axes.plot(
+        [x for x, _, _ in points], [rps.value for _, rps, _ in points], label=plain(row.name), markersize=4, **look
+    )
     for x, rps, cell in points:
         _point(axes, x, rps, cell, look["color"])
 

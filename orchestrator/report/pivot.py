@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.report.conclusions import baseline_warning
 from orchestrator.report.entries import Entry, common, entries, key, letters_of
-from orchestrator.report.table import Footnote, footnotes, outcome_of, ratio_text, rps_text, title_of
+from orchestrator.report.table import Footnote, footnotes, of_load, outcome_of, ratio_text, rps_text, title_of
 from orchestrator.report.text import NONE, count, listed
 
 PIVOT_NOTE = "“≥”: a lower bound; “—”: no figure; the order of the rows is no ranking. Intervals: see the tables."
@@ -57,7 +57,7 @@ class Pivot:
 def pivots(run: RunFile, records: Sequence[Record]) -> tuple[Pivot, ...]:
     """One per workload and TLS that has two numbers of connections or more."""
     groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
+    for record in of_load(records):
         groups.setdefault((record.cell.workload, record.cell.tls), []).append(record)
     return tuple(_pivot(run, group) for group in groups.values() if len(_connections(group)) > 1)
 

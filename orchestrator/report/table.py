@@ -83,10 +83,15 @@ class Column:
 def tables(run: RunFile, records: Sequence[Record]) -> tuple[Table, ...]:
     """One per workload, TLS and connections, in the order in which they first stand in the run."""
     groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in records:
+    for record in of_load(records):
         cell = record.cell
         groups.setdefault((cell.workload, cell.tls, cell.connections), []).append(record)
     return tuple(_table(run, group) for group in groups.values())
+
+
+def of_load(records: Sequence[Record]) -> list[Record]:
+    """Those that the tables of throughput are about."""
+    return [record for record in records if record.probe == "load"]
 
 
 def title_of(record: Record, *, connections: bool = True) -> str:
@@ -108,9 +113,7 @@ def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> 
 
 def missing_of(entry: Entry) -> Missing:
     record = entry.record
-    verdicts = "; ".join(verdict.text for verdict in record.verdicts)
-    silent = "no right answer in any slice" if record.rounds else "no round of it was finished"
-    reason = record.reason.line if record.reason else verdicts or silent
+    reason = record.reason.line if record.reason else NONE
     return Missing(record.id, entry.name, outcome_of(record), reason, entry.marks)
 
 

@@ -16,7 +16,7 @@ from orchestrator.records.model import Record, RunFile
 from orchestrator.report.document import document
 from orchestrator.report.pivot import PIVOT_NOTE, Pivot
 from orchestrator.report.table import EFFECTS, Footnote, Row, Table
-from orchestrator.report.text import NONE
+from orchestrator.report.text import NONE, plain
 
 _LEFT = {"server", "marks", "cell", "outcome", "reason"}
 _NARROW = ("rank", "server", "requests/s", "× baseline", "marks")
@@ -44,20 +44,20 @@ class Fitted:
         for row in self.table.rows:
             texts = dict(zip(self.table.columns, row.texts, strict=True))
             shown = [texts[column] if intervals else texts[column].split(" [")[0] for column in columns]
-            grid.add_row(*map(Text, shown), style=_style(row))
+            grid.add_row(*map(_text, shown), style=_style(row))
         return grid
 
 
 def render(run: RunFile, records: Sequence[Record]) -> Group:
     """The whole report. What a reader needs first stands last, right above the prompt."""
     whole = document(run, records)
-    parts: list[RenderableType] = [Text(whole.banner, _LOUD)] if whole.banner else []
-    parts += [Text(fact, "dim") for fact in whole.facts]
-    parts += [Text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
+    parts: list[RenderableType] = [_text(whole.banner, _LOUD)] if whole.banner else []
+    parts += [_text(fact, "dim") for fact in whole.facts]
+    parts += [_text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
     parts += [pivot(item) for item in whole.pivots]
     parts += [table(item) for item in whole.tables]
     parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
-    parts += [Text(whole.banner, _LOUD)] if whole.banner else []
+    parts += [_text(whole.banner, _LOUD)] if whole.banner else []
     return Group(*parts)
 
 
@@ -70,7 +70,7 @@ def pivot(item: Pivot) -> Group:
     """Servers × connections."""
     grid = _grid(("server", *map(str, item.connections)))
     for row in item.rows:
-        grid.add_row(Text(row.name), *(Text(cell.text if cell else NONE) for cell in row.cells))
+        grid.add_row(_text(row.name), *(_text(cell.text if cell else NONE) for cell in row.cells))
     title = f"{item.title}: requests/s · × baseline, by connections"
     warnings = [_warning(text) for text in item.warnings]
     return Group(_title(title, item.common), *warnings, grid, _indented(PIVOT_NOTE, "dim"), *_footnotes(item.footnotes))
@@ -82,11 +82,11 @@ def _table(item: Table) -> Iterator[RenderableType]:
     if item.rows:
         yield Fitted(item)
     yield from _footnotes(item.footnotes)
-    yield from (Text(line) for line in item.conclusions)
+    yield from (_text(line) for line in item.conclusions)
     if item.missing:
         grid = _grid(("cell", "outcome", "reason", "marks"))
         for missing in item.missing:
-            grid.add_row(*map(Text, (missing.name, missing.outcome, missing.reason, missing.marks)))
+            grid.add_row(*map(_text, (missing.name, missing.outcome, missing.reason, missing.marks)))
         yield grid
 
 
@@ -104,11 +104,15 @@ def _width(console: Console, options: ConsoleOptions, grid: Grid) -> int:
 
 
 def _warning(text: str) -> Text:
-    return Text(f"! {text}", "bold yellow")
+    return _text(f"! {text}", "bold yellow")
+
+
+def _text(text: str, style: str = "") -> Text:
+    return Text(plain(text), style)
 
 
 def _title(title: str, common: str) -> Text:
-    return Text.assemble("\n", (title, "bold"), (f"  {common}", "dim"))
+    return Text.assemble("\n", (plain(title), "bold"), (f"  {plain(common)}", "dim"))
 
 
 def _style(row: Row) -> str:
@@ -124,4 +128,4 @@ def _footnotes(items: Sequence[Footnote]) -> Iterator[RenderableType]:
 
 
 def _indented(text: str, style: str) -> Padding:
-    return Padding(Text(text, style), (0, 0, 0, 2))
+    return Padding(_text(text, style), (0, 0, 0, 2))

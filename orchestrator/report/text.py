@@ -2,10 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
+
 from orchestrator.records.model import Estimate
 
 NONE = "—"
 """Stands where there is no figure."""
+
+
+_COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+def plain(text: str) -> str:
+    """One line without terminal colours, control and invisible characters: reasons are a server's own words."""
+    line = " ".join(_COLOUR.sub("", text).split())
+    return "".join(char for char in line if not unicodedata.category(char).startswith("C"))
 
 
 def short(value: float) -> str:
