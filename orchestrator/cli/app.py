@@ -7,31 +7,52 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import sys
+from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich.console import Console
 
 from orchestrator.cells.expand import Selection, expand
+from orchestrator.cli.compose import as_yaml, compose_file
+from orchestrator.cli.compose_setting import compose_setting
+from orchestrator.cli.doctor import exit_code as doctor_exit_code
+from orchestrator.cli.doctor import findings
+from orchestrator.cli.doctor import render as render_findings
+from orchestrator.cli.facts import gather, is_dead
 from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
 from orchestrator.engines.choose import EngineName, choose_engine
+from orchestrator.engines.docker import connect, remove_containers
 from orchestrator.engines.protocol import Engine
+from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
 from orchestrator.images.plan import ROOT
 from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
 from orchestrator.records.model import Record, RunFile
-from orchestrator.spec.loading import MatrixFile, load_matrix
+from orchestrator.records.store import latest_run, read_run
+from orchestrator.report import csv_text, json_text, markdown, picture, terminal
+from orchestrator.spec.loading import MatrixFile, json_schema, load_matrix
 
+Form = Literal["terminal", "markdown", "csv", "json", "svg"]
+FORMS: dict[Form, Callable[[RunFile, list[Record]], str | bytes]] = {
+    "markdown": markdown.render,
+    "csv": csv_text.render,
+    "json": json_text.render,
+    "svg": picture.render,
+}
 CACHE = ROOT / ".cache"
 MATRIX = ROOT / "matrix.yaml"
 RESULTS = Path("results")
 INTERRUPTED = 130
+PIPED_WIDTH = 140
+"""Columns where the output is no terminal: wide enough for whole tables."""
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -42,7 +63,7 @@ app = typer.Typer(
     "Start with `matrix list` (what would be measured), then `matrix run`. "
     "Exit codes: 0 fine, 1 a finding, 2 bad usage or matrix, 3 the environment.",
 )
-out = Console(highlight=False)
+out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
 File = Annotated[Path, typer.Option("--file", "-f", help="the matrix", show_default="matrix.yaml")]
@@ -91,7 +112,95 @@ def run(
     folder = resume or results / f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}"
     chosen = choose_engine("memory" if dry_run else engine, folder.name, CACHE)
     err.print(f"engine: {chosen.facts.name} {chosen.facts.version} ({chosen.facts.why})", markup=False)
-    _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
+    run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
+    out.print(terminal.render(run_file, records))
+    costs = run_file.costs
+    err.print(
+        f"\n{len(records)} records in {folder}; images {costs['images_s']:.0f} s, measuring {costs['rounds_s']:.0f} s, "
+        f"overhead {costs['overhead_s_per_cell']:.2f} s per cell, "
+        f"own CPU {costs['orchestrator_cpu_share']:.1%} of a core",
+        markup=False,
+        soft_wrap=True,
+    )
+    err.print(f"the same again, or as markdown, csv, json, svg: matrix report {folder}", markup=False, soft_wrap=True)
+
+
+@app.command()
+def report(
+    run_folder: Annotated[Path | None, typer.Argument(help="a folder under results/; the newest by default")] = None,
+    form: Annotated[Form, typer.Option("--format", help="how to show it")] = "terminal",
+    output: Annotated[Path | None, typer.Option("--output", "-O", help="write to this file")] = None,
+    results: Results = RESULTS,
+) -> None:
+    """Show the tables of a run again, from its records alone.
+
+    Examples: `matrix report`, `matrix report results/reference --format markdown`, `matrix report --format svg -O a.svg`
+    """
+    run_file, records = read_run(run_folder or latest_run(results))
+    if form == "terminal":
+        out.print(terminal.render(run_file, records))
+        return
+    content = FORMS[form](run_file, records)
+    data = content if isinstance(content, bytes) else content.encode()
+    if output is None:
+        sys.stdout.buffer.write(data)
+    else:
+        output.write_bytes(data)
+
+
+@app.command()
+def doctor(file: File = MATRIX) -> None:
+    """Say what on this machine would spoil a measurement, and how to mend it. Exit code 1 where something does."""
+    found = findings(gather(load_matrix(file).matrix, ROOT))
+    out.print(render_findings(found))
+    raise typer.Exit(doctor_exit_code(found))
+
+
+@app.command()
+def compose(
+    suite: SuiteName = "quick",
+    file: File = MATRIX,
+    only: Only = None,
+    output: Annotated[Path, typer.Option("--output", "-O", help="`-`: standard output")] = Path("compose.matrix.yaml"),
+) -> None:
+    """Write a Compose file with one service per image of a suite, so that any cell can be started by hand.
+
+    Examples: `matrix compose`, `matrix compose throughput --only 'granian*' -O -`
+    """
+    source, selection = _selection(file, suite, only)
+    text = as_yaml(compose_file(source.matrix, selection.cells, *compose_setting(source.matrix, selection.cells)))
+    if output == Path("-"):
+        sys.stdout.write(text)
+        return
+    output.write_text(text)
+    err.print(f"wrote {output}: how to use it stands at its top", markup=False)
+
+
+@app.command()
+def clean() -> None:
+    """Remove the containers that killed runs left behind: those labelled ours whose run is over, and no others."""
+    client = connect()
+    here = socket.gethostname()
+    dead = sorted({item.run for item in read_survey(client).containers if is_dead(item, here)})
+    removed = sum(remove_containers(client, run) for run in dead)
+    out.print(f"removed {removed} containers of {len(dead)} runs" if removed else "nothing was left behind")
+
+
+@app.command()
+def schema(
+    write: Annotated[Path | None, typer.Option(help="folder to write matrix, record and run schemas to")] = None,
+) -> None:
+    """Print the JSON Schema of matrix.yaml for editors, or write all published schemas to a folder."""
+    documents = {
+        "matrix": json_schema(),
+        "record": Record.model_json_schema(),
+        "run": RunFile.model_json_schema(),
+    }
+    if write is None:
+        sys.stdout.write(json.dumps(documents["matrix"], indent=1) + "\n")
+        return
+    for name, document in documents.items():
+        (write / f"{name}.schema.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
 
 
 def _run(order: Order, engine: Engine) -> tuple[RunFile, list[Record]]:

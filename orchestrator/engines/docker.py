@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import os
 import queue
 import select
 import struct
@@ -44,15 +45,24 @@ _REPOSITORY = "appserver-matrix"
 
 def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
     """A client of the engine that DOCKER_HOST names. Raises EnvironmentProblem where none answers."""
+    where = os.environ.get("DOCKER_HOST") or "the usual socket"
     try:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
-    except DockerException as error:
-        reason = str(error).splitlines()[0][:200]
-        raise EnvironmentProblem(
-            f"no Docker Engine answers: {reason}", next_step="start Docker, or use --engine local"
-        ) from error
+    except (DockerException, OSError) as error:  # OSError: the client's own time-outs
+        denied = "Permission denied" in str(error)
+        what = f"no permission to use Docker at {where}" if denied else f"no Docker Engine answers at {where}"
+        cure = "add your user to the group docker" if denied else "start Docker"
+        raise EnvironmentProblem(what, next_step=f"{cure}, or measure without it: --engine local") from error
     return client
+
+
+def remove_containers(client: docker.DockerClient, run: str) -> int:
+    """Remove the containers of a run, running ones too; how many there were."""
+    containers = list(_ours(client, run))
+    for container in containers:
+        _remove(container)
+    return len(containers)
 
 
 def has_image(client: docker.DockerClient, reference: str) -> bool:
@@ -319,8 +329,7 @@ class DockerEngine:
 
     def close(self) -> None:
         self._closing.set()
-        for container in _ours(self._client, self._run):
-            _remove(container)
+        remove_containers(self._client, self._run)
 
 
 def _agent(container: Container) -> Agent:
@@ -330,9 +339,8 @@ def _agent(container: Container) -> Agent:
     return Agent(channel)
 
 
-def _ours(client: docker.DockerClient, run: str = "") -> Iterator[Container]:
-    wanted = f"{LABEL_RUN}={run}" if run else LABEL_RUN
-    yield from client.containers.list(all=True, filters={"label": wanted})
+def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
+    yield from client.containers.list(all=True, filters={"label": f"{LABEL_RUN}={run}"})
 
 
 def _remove(container: Container) -> None:

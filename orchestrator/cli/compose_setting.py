@@ -1,0 +1,28 @@
+"""What `matrix compose` takes from this machine: the CPUs, and the base images that are really here."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+
+from orchestrator.cells.model import Cell
+from orchestrator.engines.bases import standin_reference
+from orchestrator.engines.docker import connect, has_image
+from orchestrator.engines.protocol import Placement
+from orchestrator.errors import EnvironmentProblem
+from orchestrator.images.plan import Base, images_of
+from orchestrator.measure.placement import place
+from orchestrator.spec.models import Matrix
+
+
+def compose_setting(matrix: Matrix, cells: Sequence[Cell]) -> tuple[Placement, dict[Base, str]]:
+    """Placement, and the reference of each base: a stand-in only where it is here and the official image is not."""
+    wanted = {spec.base: spec.base.official for spec in images_of(matrix, tuple(cells))}
+    try:
+        client = connect(5)
+    except EnvironmentProblem:
+        return place(matrix.cpus, tuple(range(os.cpu_count() or 1))), wanted
+    for base, official in wanted.items():
+        if base.standin and not has_image(client, official) and has_image(client, standin_reference(base)):
+            wanted[base] = standin_reference(base)
+    return place(matrix.cpus, tuple(range(int(client.info()["NCPU"])))), wanted
