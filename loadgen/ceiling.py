@@ -37,20 +37,19 @@ def measure(shapes: list[Shape], *, duration_s: float, rounds: int) -> Json:
 
     Client and responder are pinned to CPUs of their own where there are two. Raises EngineError.
     """
-    client, responder = _two_cpus()
+    client, server = two_cpus()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        certificate = _certificate(folder) if any(shape.tls for shape in shapes) else None
+        cert = certificate(folder) if any(shape.tls for shape in shapes) else None
         kinds = dict.fromkeys((shape.body_bytes, shape.tls) for shape in shapes)
         ports = {
-            (size, tls): stack.enter_context(_responder(size, certificate if tls else None, responder))
-            for size, tls in kinds
+            (size, tls): stack.enter_context(responder(size, cert if tls else None, server)) for size, tls in kinds
         }
-        specs = [_spec(shape, ports[shape.body_bytes, shape.tls], certificate, client, duration_s) for shape in shapes]
+        specs = [_spec(shape, ports[shape.body_bytes, shape.tls], cert, client, duration_s) for shape in shapes]
         slices = [[load(spec) for spec in specs] for _ in range(rounds)]
     return {
         "schema": SCHEMA,
-        "cpus": {"client": client, "responder": responder},
+        "cpus": {"client": client, "responder": server},
         "duration_s": duration_s,
         "shapes": [
             _found(shape, list(results)) for shape, results in zip(shapes, zip(*slices, strict=True), strict=True)
@@ -74,43 +73,44 @@ def _found(shape: Shape, results: list[Json]) -> Json:
     }
 
 
-def _two_cpus() -> tuple[int | None, int | None]:
+def two_cpus() -> tuple[int | None, int | None]:
+    """The CPUs to pin the client and the server to; None, None where there are no two."""
     cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
     return (cpus[-1], cpus[0]) if len(cpus) > 1 else (None, None)
 
 
-def _spec(shape: Shape, port: int, certificate: Path | None, cpu: int | None, duration_s: float) -> LoadSpec:
+def _spec(shape: Shape, port: int, cert: Path | None, cpu: int | None, duration_s: float) -> LoadSpec:
     return LoadSpec(
         url=f"{'https' if shape.tls else 'http'}://127.0.0.1:{port}/",
         connections=shape.connections,
         duration_s=duration_s,
         warmup_s=min(0.2, duration_s),
         expect=Expect(200, b"x" * shape.body_bytes),
-        tls=Tls(ca=str(certificate) if shape.tls else None),
+        tls=Tls(ca=str(cert) if shape.tls else None),
         cpus=() if cpu is None else (cpu,),
     )
 
 
-def _certificate(folder: Path) -> Path:
+def certificate(folder: Path) -> Path:
     """A throw-away certificate for 127.0.0.1, its key beside it."""
-    certificate = folder / "cert.pem"
+    made = folder / "cert.pem"
     command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost"
-    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"), "-out", str(certificate)]
+    files = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(folder / "key.pem"), "-out", str(made)]
     try:
         done = subprocess.run([*command.split(), *files], capture_output=True, text=True, check=False)
     except FileNotFoundError:
         raise EngineError("shapes with TLS need the openssl command, which is not installed here") from None
     if done.returncode != 0:
         raise EngineError(f"openssl made no certificate: {done.stderr.strip()[-300:]}")
-    return certificate
+    return made
 
 
 @contextmanager
-def _responder(body_bytes: int, certificate: Path | None, cpu: int | None) -> Iterator[int]:
+def responder(body_bytes: int, cert: Path | None, cpu: int | None) -> Iterator[int]:
     """The port of a null responder in a process of its own."""
     command = [sys.executable, "-m", "loadgen", "null", "--body-bytes", str(body_bytes)]
-    if certificate is not None:
-        command += ["--cert", str(certificate), "--key", str(certificate.with_name("key.pem"))]
+    if cert is not None:
+        command += ["--cert", str(cert), "--key", str(cert.with_name("key.pem"))]
     if cpu is not None:
         command += ["--cpu", str(cpu)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
