@@ -13,6 +13,7 @@ import tarfile
 import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import IO, Any
 
 import docker
@@ -163,17 +164,22 @@ class DockerEngine:
     # --- images -----------------------------------------------------------------------------------------------
 
     def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
-        base = self._base(spec.base, say)
-        context = server_context(spec.dockerfile)
-        args = spec.build_args()
-        tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{context.digest(args, base.digest)}"
+        base, context, args = self._base(spec.base, say), server_context(spec.dockerfile), spec.build_args()
+        bases = {"BASE": base}
+        if spec.build_base:
+            bases["BUILD_BASE"] = build_base = self._base(spec.build_base, say)
+            base = replace(base, note=f"{base.note}; servers are built on {build_base.reference}")
+        digest = context.digest(args, *(used.digest for used in bases.values()))
+        tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{digest}"
         reference = f"{_REPOSITORY}/{spec.key.image}:{tag}"
         if self.digest(reference) is None:
             self._frameworks(spec, base, context, say)
             say(f"building {spec.key.id}")
-            self._build(context, spec.dockerfile, reference, {**args, "BASE": base.reference})
-        digest = self.digest(reference) or ""
-        return BuiltImage(spec, reference, digest, base, self._image_architecture(reference), self._report(reference))
+            self._build(
+                context, spec.dockerfile, reference, args | {name: used.reference for name, used in bases.items()}
+            )
+        architecture, made = self._image_architecture(reference), self.digest(reference) or ""
+        return BuiltImage(spec, reference, made, base, architecture, self._report(reference))
 
     def prepare(self, say: Say) -> None:
         base = self._base(Base("slim", "3.13", "python:3.13-slim-trixie", "slim"), say)
@@ -186,7 +192,7 @@ class DockerEngine:
 
     def _frameworks(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
         """Build the layer that all images of a base share before any of them, so that parallel builds find it made."""
-        with self._lock(("frameworks", spec.dockerfile, base.digest)):
+        with self._lock(("frameworks", base.digest)):
             reference = f"{_REPOSITORY}/frameworks:{context.digest(spec.dockerfile, base.digest)}"
             if self.digest(reference) is None:
                 say(f"building the frameworks' layer for {spec.key.flavour}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from packaging.requirements import Requirement
+
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.spec.models import Matrix, SystemPackages
+from orchestrator.spec.resolved import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
 """The project: the folder that holds images/, loadgen/ and requirements/."""
@@ -16,9 +19,12 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True)
 class Base:
-    """A base image: the official reference, and the stand-in for machines that cannot pull it."""
+    """A base image: the official reference, and the stand-in for machines that cannot pull it.
 
-    flavour: str
+    Flavours may share one: `flavour`, for messages alone, does not tell bases apart.
+    """
+
+    flavour: str = field(compare=False)
     python: str
     official: str
     standin: str
@@ -26,7 +32,10 @@ class Base:
 
 @dataclass(frozen=True)
 class ImageSpec:
-    """All that decides the content of an image, apart from the base's own content and the project's files."""
+    """All that decides the content of an image, apart from the bases' own content and the project's files.
+
+    The install mode acts on `compiled`: the server's own distributions and those of its dependencies with native code.
+    """
 
     key: ImageKey
     base: Base
@@ -34,9 +43,10 @@ class ImageSpec:
     packages: tuple[str, ...]
     compiled: tuple[str, ...]
     system: SystemPackages
+    build_base: Base | None = None
 
     def build_args(self) -> dict[str, str]:
-        """The build arguments of images/*/Dockerfile, apart from BASE and the host's settings."""
+        """The build arguments of images/*/Dockerfile, apart from the bases and the host's settings."""
         return {
             "PACKAGES": " ".join(self.packages),
             "COMPILED": " ".join(self.compiled),
@@ -83,6 +93,14 @@ def base_of(matrix: Matrix, flavour: str, python: str) -> Base:
     return Base(flavour, python, entry.base.format(python=python), entry.standin)
 
 
+def build_base_of(matrix: Matrix, flavour: str, python: str) -> Base | None:
+    """The base that servers are built on where it is not the one that they run on."""
+    entry = matrix.flavours[flavour]
+    if not entry.build_base:
+        return None
+    return Base(flavour, python, entry.build_base.format(python=python), entry.build_standin)
+
+
 def image_of(matrix: Matrix, cell: Cell) -> ImageSpec:
     """The image that a cell is measured in."""
     flavour = matrix.flavours[cell.flavour]
@@ -91,9 +109,15 @@ def image_of(matrix: Matrix, cell: Cell) -> ImageSpec:
         base=base_of(matrix, cell.flavour, cell.python),
         dockerfile=f"{flavour.dockerfile or cell.flavour}/Dockerfile",
         packages=cell.variant.install,
-        compiled=cell.variant.compiled,
+        compiled=_acted_on(cell.variant),
         system=cell.variant.system.get(cell.flavour, SystemPackages()),
+        build_base=build_base_of(matrix, cell.flavour, cell.python),
     )
+
+
+def _acted_on(variant: Variant) -> tuple[str, ...]:
+    own = [Requirement(requirement).name for requirement in variant.install]
+    return tuple(dict.fromkeys([*own, *variant.compiled]))
 
 
 def images_of(matrix: Matrix, cells: tuple[Cell, ...]) -> tuple[ImageSpec, ...]:

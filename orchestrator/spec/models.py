@@ -10,14 +10,15 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
-Name = Annotated[str, StringConstraints(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
+Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
-Probe = Literal["load"]
+Probe = Literal["load", "install"]
 PositiveInt = Annotated[int, Field(gt=0, le=65536)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
-Python = Annotated[str, StringConstraints(pattern=r"^3\.\d+t?$")]
+Python = Annotated[str, StringConstraints(pattern=PYTHON)]
 
 T = TypeVar("T")
 
@@ -43,6 +44,8 @@ class Flavour(Model):
     libc: Literal["glibc", "musl"]
     dockerfile: str = Field(default="", description="folder under images/; the flavour's own name by default")
     standin: str = Field(default="", description="stand-in of images/bases used where `base` cannot be pulled")
+    build_base: str = Field(default="", description="slim-multistage: reference of the image that servers are built on")
+    build_standin: str = Field(default="", description="stand-in of `build_base`")
 
 
 class App(Model):
@@ -56,7 +59,7 @@ class Workload(Model):
     """One request and the one right answer to it."""
 
     method: Literal["GET", "POST"] = "GET"
-    path: str = Field(pattern=r"^/")
+    path: str = Field(pattern=PATH)
     body: str = ""
     expect_body: str | None = Field(default=None, description="the whole body, or null to learn it at the check")
     expect_bytes: PositiveInt | None = Field(default=None, description="length of the body")
