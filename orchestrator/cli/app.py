@@ -19,6 +19,7 @@ import typer
 from rich.console import Console
 
 from orchestrator.cells.expand import Selection, expand
+from orchestrator.cli.bases import bases_of, make_bases
 from orchestrator.cli.compose import as_yaml, compose_file
 from orchestrator.cli.compose_setting import compose_setting
 from orchestrator.cli.doctor import exit_code as doctor_exit_code
@@ -28,7 +29,7 @@ from orchestrator.cli.facts import gather, is_dead
 from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
 from orchestrator.engines.choose import EngineName, choose_engine
-from orchestrator.engines.docker import connect, remove_containers
+from orchestrator.engines.docker import DockerEngine, connect, remove_containers
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
@@ -134,7 +135,7 @@ def report(
 ) -> None:
     """Show the tables of a run again, from its records alone.
 
-    Examples: `matrix report`, `matrix report results/reference --format markdown`, `matrix report --format svg -O a.svg`
+    Examples: `matrix report`, `matrix report FOLDER --format markdown`, `matrix report --format svg -O a.svg`
     """
     run_file, records = read_run(run_folder or latest_run(results))
     if form == "terminal":
@@ -174,6 +175,21 @@ def compose(
         return
     output.write_text(text)
     err.print(f"wrote {output}: how to use it stands at its top", markup=False)
+
+
+@app.command()
+def bases(
+    flavours: Annotated[list[str] | None, typer.Argument(help="flavours of the matrix; all by default")] = None,
+    python: Annotated[str, typer.Option(help="version of Python: 3.13 or 3.14")] = "3.13",
+    file: File = MATRIX,
+) -> None:
+    """Make the stand-ins for base images that cannot be pulled here: from Debian packages, musl from source.
+
+    Examples: `matrix bases`, `matrix bases slim debian`
+    """
+    matrix = load_matrix(file).matrix
+    wanted = bases_of(matrix, flavours or list(matrix.flavours), python)
+    make_bases(DockerEngine("bases"), wanted, lambda text: err.print(text, markup=False, soft_wrap=True))
 
 
 @app.command()
