@@ -7,10 +7,11 @@ only for requests without a body that come one at a time, which is what the ceil
 from __future__ import annotations
 
 import argparse
+import os
+import signal
 import socket
 import ssl
 from collections.abc import Callable
-from contextlib import suppress
 from functools import partial
 from typing import NoReturn
 
@@ -108,6 +109,6 @@ def main(argv: list[str]) -> int:
     context = server_context(options.cert, options.key) if options.cert else None
     with socket.create_server((options.host, options.port), backlog=1024) as listener:
         print(listener.getsockname()[1], flush=True)
-        with suppress(KeyboardInterrupt):
-            Responder(listener, content, context).serve()
-    return 0
+        for number in (signal.SIGTERM, signal.SIGINT):  # the first would mean nothing to PID 1 of a container
+            signal.signal(number, lambda *_: os._exit(0))
+        Responder(listener, content, context).serve()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import socket
 import ssl
 from collections.abc import Callable
@@ -72,7 +73,7 @@ class Pool:
         code = sock.connect_ex(self._address.sockaddr)
         if code not in (0, EINPROGRESS):
             sock.close()
-            self._refused(exchange, OSError(code, "connect"))
+            self._refused(exchange, OSError(code, os.strerror(code)))
             return None
         fd = sock.fileno()
         self._socks[fd] = sock
@@ -259,8 +260,7 @@ class Pool:
         self.drop(fd)
 
     def _refused(self, exchange: Exchange, error: OSError) -> None:
-        kind = "refused" if isinstance(error, ConnectionRefusedError) else "reset"
-        self.count(self.counted_from, kind, str(error))
+        self.count(self.counted_from, "refused", str(error))
         self._open_later(exchange)
 
     def _open_later(self, exchange: Exchange) -> None:
