@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterable
 from typing import IO, Any
 
-from loadgen import __version__, proc, spec
+from loadgen import __version__, lifecycle, proc, spec
 from loadgen.client import fetch, request_from_json, wait
 from loadgen.errors import LoadgenError, SpecError
 from loadgen.facts import facts
@@ -59,6 +59,7 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "fetch": _fetch,
     "load": _load,
     "sample": _sample,
+    **lifecycle.OPERATIONS,
 }
 
 

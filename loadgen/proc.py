@@ -53,6 +53,22 @@ def tree(pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def group(pid: int) -> tuple[int, ...]:
+    """All members of the process's group, itself among them."""
+    stats = {int(entry.name): _stat(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdigit()}
+    own = stats.get(pid) or ["", "", ""]
+    return tuple(member for member, fields in stats.items() if fields and fields[2] == own[2])
+
+
+def unread(port: int, peer: int) -> int | None:
+    """Bytes that wait to be read at the end `port` of a TCP connection in this network namespace; see proc_net(5)."""
+    for line in (_read(PROC / "net" / "tcp") + _read(PROC / "net" / "tcp6")).splitlines():
+        fields = line.split()
+        if fields[1].endswith(f":{port:04X}") and fields[2].endswith(f":{peer:04X}"):
+            return int(fields[4].partition(":")[2], 16)
+    return None
+
+
 def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8", errors="replace")
