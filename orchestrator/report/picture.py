@@ -6,6 +6,7 @@ import io
 from collections.abc import Sequence
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
+from warnings import catch_warnings, simplefilter
 
 from orchestrator.records.model import Estimate, Record, RunFile
 from orchestrator.report.document import Document, document
@@ -44,7 +45,8 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
     whole = document(run, records)
     panels: Sequence[Pivot | Table] = whole.pivots or whole.tables
     heights = [_height(panel) for panel in panels] or [1.0]
-    with rc_context(_SETTINGS):
+    with rc_context(_SETTINGS), catch_warnings():
+        simplefilter("ignore", UserWarning)  # of glyphs that matplotlib's font lacks: the reader's own draws them
         figure = Figure(figsize=(_WIDTH_INCH, sum(heights) + 0.7), facecolor="white", layout="constrained")
         figure.suptitle(_headline(whole), **(_LOUD if whole.banner else {}))
         grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)

@@ -16,8 +16,12 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 def plain(text: str) -> str:
     """One line without terminal colours, control and invisible characters: reasons are a server's own words."""
-    line = " ".join(_COLOUR.sub("", text).split())
-    return "".join(char for char in line if not unicodedata.category(char).startswith("C"))
+    words = (_visible(word) for word in _COLOUR.sub("", text).split())
+    return " ".join(filter(None, words))
+
+
+def _visible(word: str) -> str:
+    return "".join(char for char in word if not unicodedata.category(char).startswith("C"))
 
 
 def short(value: float) -> str:
@@ -33,7 +37,7 @@ def three(value: float) -> str:
     if value == 0:
         return "0"
     if value < 0.0995:
-        return f"{value:.2g}"
+        return f"{value:#.2g}"
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
 
 

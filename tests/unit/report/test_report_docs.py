@@ -1,0 +1,70 @@
+"""docs/verdicts.md and docs/records.md say what the code says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from orchestrator.records.model import Outcome, Record, RunFile, Stored
+from orchestrator.verdicts import rules
+
+DOCS = Path(__file__).parents[3] / "docs"
+RULES = (*rules.SLICE_RULES, *rules.CELL_RULES)
+LIMITS = {
+    "client_bound": (rules.CLIENT_BUDGET,),
+    "host_saturated": (rules.FOREIGN_SHARE, rules.STEAL_SHARE),
+    "littles_law": (rules.LITTLE_TOLERANCE,),
+    "unstable": (rules.UNSTABLE_SPREAD,),
+    "errors": (rules.ERRORS_VOID,),
+}
+
+
+def sections(name: str) -> dict[str, str]:
+    """Text by heading of the second level."""
+    parts = re.split(r"^## (.+)$", (DOCS / name).read_text(encoding="utf-8"), flags=re.MULTILINE)
+    texts = [" ".join(text.split()) for text in parts[2::2]]
+    return dict(zip(parts[1::2], texts, strict=True))
+
+
+def models() -> list[type[Stored]]:
+    return [model for model in Stored.__subclasses__() if model.__module__ == Stored.__module__]
+
+
+def fields(model: type[Stored]) -> list[str]:
+    return [field.alias or name for name, field in model.model_fields.items()]
+
+
+def test_the_page_names_exactly_the_rules_of_the_table() -> None:
+    named = [heading.strip("`") for heading in sections("verdicts.md") if heading.startswith("`")]
+    assert sorted(named) == sorted({rule.name for rule in RULES})
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.name}-{rule.effect}")
+def test_a_rule_stands_there_with_its_effect_cure_and_limits(rule: rules.SliceRule | rules.CellRule) -> None:
+    text = sections("verdicts.md")[f"`{rule.name}`"]
+    effect = text.split("**Effect:**")[1].split("**Text:**")[0]
+    assert f"`{rule.effect}`" in effect
+    assert rule.cure in text.split("**Cure:**")[1]
+    assert "**Data:**" in text
+    limits = [*LIMITS.get(rule.name, ()), *([rule.share] if isinstance(rule, rules.SliceRule) and rule.share else [])]
+    assert all(f"{limit:.0%}".replace("%", " %") in text for limit in limits)
+
+
+def test_the_page_explains_every_effect() -> None:
+    text = sections("verdicts.md")["What a verdict does to a figure"]
+    assert all(f"| `{effect}`" in text for effect in get_args(rules.Effect))
+
+
+@pytest.mark.parametrize("model", models(), ids=lambda model: model.__name__)
+def test_every_field_of_a_model_is_documented_in_its_order(model: type[Stored]) -> None:
+    rows = re.findall(r"\| `(\w+)` +\| ", sections("records.md")[model.__name__])
+    assert rows == fields(model)
+
+
+def test_records_page_has_both_files_and_every_outcome() -> None:
+    found = sections("records.md")
+    assert {Record.__name__, RunFile.__name__} <= set(found)
+    assert all(f"`{outcome}`" in found["Record"] for outcome in get_args(Outcome))
