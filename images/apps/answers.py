@@ -19,6 +19,8 @@ MAX_ITERATIONS = 10_000_000
 # A prime length: a block that arrives twice, late or not at all never looks like the right one.
 PATTERN = bytes(range(251))
 
+GAP_S = 0.1
+
 
 class OutOfBounds(ValueError):
     """A number in the request is greater than its limit; every app answers 400 with this text."""
@@ -51,6 +53,12 @@ def seconds(milliseconds: int) -> float:
 def slept(milliseconds: int) -> dict[str, object]:
     """The value that /sleep/{ms} answers once it has slept."""
     return {"slept_ms": milliseconds}
+
+
+def pieces(milliseconds: int) -> int:
+    """How many times /stream/{ms} sends PATTERN, each after GAP_S seconds. Raises OutOfBounds."""
+    _check("stream", milliseconds, MAX_SLEEP_MS)
+    return milliseconds // int(GAP_S * 1000)
 
 
 def cpu(iterations: int) -> dict[str, object]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import answers
 import fingerprint
 from fastapi import FastAPI, Request, Response
-from fastapi.responses import JSONResponse
+from fastapi.responses import JSONResponse, StreamingResponse
 
 # Without the OpenAPI pages every path that is not a route answers 404, as in the other apps.
 app = FastAPI(openapi_url=None, redirect_slashes=False)
@@ -32,6 +33,19 @@ async def read_bytes(length: int) -> Response:
 async def sleep(milliseconds: int) -> dict[str, object]:
     await asyncio.sleep(answers.seconds(milliseconds))
     return answers.slept(milliseconds)
+
+
+@app.get("/stream/{milliseconds:int}")
+async def stream(milliseconds: int) -> StreamingResponse:
+    pieces = answers.pieces(milliseconds)
+    length = {"Content-Length": str(pieces * len(answers.PATTERN))}
+    return StreamingResponse(paced(pieces), media_type=answers.BINARY, headers=length)
+
+
+async def paced(pieces: int) -> AsyncIterator[bytes]:
+    for _ in range(pieces):
+        await asyncio.sleep(answers.GAP_S)
+        yield answers.PATTERN
 
 
 @app.post("/echo")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterator
 
 import answers
 import fingerprint
@@ -50,6 +51,19 @@ def read_bytes(length: int) -> Response:
 def sleep(milliseconds: int) -> dict[str, object]:
     time.sleep(answers.seconds(milliseconds))
     return answers.slept(milliseconds)
+
+
+@app.get("/stream/<int:milliseconds>")
+def stream(milliseconds: int) -> Response:
+    pieces = answers.pieces(milliseconds)
+    length = {"Content-Length": str(pieces * len(answers.PATTERN))}
+    return Response(paced(pieces), mimetype=answers.BINARY, headers=length)
+
+
+def paced(pieces: int) -> Iterator[bytes]:
+    for _ in range(pieces):
+        time.sleep(answers.GAP_S)
+        yield answers.PATTERN
 
 
 @app.post("/echo")

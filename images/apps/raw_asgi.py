@@ -25,16 +25,31 @@ async def app(scope: Scope, receive: Receive, send: Send) -> None:
     if scope["type"] != "http":
         raise NotImplementedError(f"scope type {scope['type']!r}: this app speaks http and lifespan")
     try:
-        reply = await respond(scope, receive)
+        name, number = raw_routes.resolve(scope["method"], scope["path"])
+        if name == "stream":
+            await stream(answers.pieces(number), send)
+            return
+        reply = await respond(name, number, scope, receive)
     except (raw_routes.Refused, answers.OutOfBounds) as error:
         reply = raw_routes.refusal(error)
-    headers = [(name.encode(), value.encode()) for name, value in reply.headers]
-    await send({"type": "http.response.start", "status": reply.status, "headers": headers})
+    await send(start(reply.status, reply.headers))
     await send({"type": "http.response.body", "body": reply.body})
 
 
-async def respond(scope: Scope, receive: Receive) -> Reply:
-    name, number = raw_routes.resolve(scope["method"], scope["path"])
+def start(status: int, headers: list[tuple[str, str]]) -> Message:
+    encoded = [(name.encode(), value.encode()) for name, value in headers]
+    return {"type": "http.response.start", "status": status, "headers": encoded}
+
+
+async def stream(pieces: int, send: Send) -> None:
+    await send(start(200, raw_routes.stream_headers(pieces)))
+    for _ in range(pieces):
+        await asyncio.sleep(answers.GAP_S)
+        await send({"type": "http.response.body", "body": answers.PATTERN, "more_body": True})
+    await send({"type": "http.response.body", "body": b""})
+
+
+async def respond(name: str, number: int, scope: Scope, receive: Receive) -> Reply:
     if name == "sleep":
         await asyncio.sleep(answers.seconds(number))
         return raw_routes.json_reply(answers.slept(number))

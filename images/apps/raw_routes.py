@@ -13,6 +13,7 @@ NUMBERED = {
     "/sync/items": "items",
     "/bytes": "bytes",
     "/sleep": "sleep",
+    "/stream": "stream",
     "/cpu": "cpu",
 }
 FIXED = {"/echo": "echo", "/fingerprint": "fingerprint"}
@@ -55,6 +56,11 @@ def compute(name: str, number: int, query: str) -> Reply:
     if name == "bytes":
         return binary_reply(answers.content(number))
     return json_reply(answers.cpu(number))
+
+
+def stream_headers(pieces: int) -> list[tuple[str, str]]:
+    """Of /stream: its length is known, for not every server frames a body without one."""
+    return [("content-type", answers.BINARY), ("content-length", str(pieces * len(answers.PATTERN)))]
 
 
 def refusal(error: Refused | answers.OutOfBounds) -> Reply:

@@ -19,6 +19,12 @@ class Scope(Protocol):
     query_string: str
 
 
+class Transport(Protocol):
+    """Takes the pieces of a streamed body."""
+
+    async def send_bytes(self, data: bytes) -> None: ...
+
+
 class HTTPProtocol(Protocol):
     """The part of RSGI's HTTP protocol that the app uses: calling it awaits the whole body."""
 
@@ -26,18 +32,30 @@ class HTTPProtocol(Protocol):
 
     def response_bytes(self, status: int, headers: list[tuple[str, str]], body: bytes) -> None: ...
 
+    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> Transport: ...
+
 
 async def app(scope: Scope, protocol: HTTPProtocol) -> None:
     """Answer one request."""
     try:
-        reply = await respond(scope, protocol)
+        name, number = raw_routes.resolve(scope.method, scope.path)
+        if name == "stream":
+            await stream(answers.pieces(number), protocol)
+            return
+        reply = await respond(name, number, scope, protocol)
     except (raw_routes.Refused, answers.OutOfBounds) as error:
         reply = raw_routes.refusal(error)
     protocol.response_bytes(reply.status, reply.headers, reply.body)
 
 
-async def respond(scope: Scope, protocol: HTTPProtocol) -> Reply:
-    name, number = raw_routes.resolve(scope.method, scope.path)
+async def stream(pieces: int, protocol: HTTPProtocol) -> None:
+    transport = protocol.response_stream(200, raw_routes.stream_headers(pieces))
+    for _ in range(pieces):
+        await asyncio.sleep(answers.GAP_S)
+        await transport.send_bytes(answers.PATTERN)
+
+
+async def respond(name: str, number: int, scope: Scope, protocol: HTTPProtocol) -> Reply:
     if name == "sleep":
         await asyncio.sleep(answers.seconds(number))
         return raw_routes.json_reply(answers.slept(number))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from http import HTTPStatus
 from typing import Any
 
@@ -13,21 +13,35 @@ import raw_routes
 from raw_routes import Reply
 
 Environ = dict[str, Any]
+StartResponse = Callable[[str, list[tuple[str, str]]], object]
 STATUS_LINES = {status.value: f"{status.value} {status.phrase}" for status in HTTPStatus}
 
 
-def app(environ: Environ, start_response: Callable[[str, list[tuple[str, str]]], object]) -> Iterable[bytes]:
+def app(environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
     """Answer one request, blocking the worker while /sleep sleeps."""
     try:
-        reply = respond(environ)
+        name, number = raw_routes.resolve(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
+        if name == "stream":
+            return stream(answers.pieces(number), start_response)
+        reply = respond(name, number, environ)
     except (raw_routes.Refused, answers.OutOfBounds) as error:
         reply = raw_routes.refusal(error)
     start_response(STATUS_LINES[reply.status], reply.headers)
     return [reply.body]
 
 
-def respond(environ: Environ) -> Reply:
-    name, number = raw_routes.resolve(environ["REQUEST_METHOD"], environ.get("PATH_INFO", ""))
+def stream(pieces: int, start_response: StartResponse) -> Iterator[bytes]:
+    start_response(STATUS_LINES[200], raw_routes.stream_headers(pieces))
+    return paced(pieces)
+
+
+def paced(pieces: int) -> Iterator[bytes]:
+    for _ in range(pieces):
+        time.sleep(answers.GAP_S)
+        yield answers.PATTERN
+
+
+def respond(name: str, number: int, environ: Environ) -> Reply:
     if name == "sleep":
         time.sleep(answers.seconds(number))
         return raw_routes.json_reply(answers.slept(number))

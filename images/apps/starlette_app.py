@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import AsyncIterator
 
 import answers
 import fingerprint
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 
@@ -29,6 +30,18 @@ async def sleep(request: Request) -> JSONResponse:
     milliseconds = request.path_params["milliseconds"]
     await asyncio.sleep(answers.seconds(milliseconds))
     return JSONResponse(answers.slept(milliseconds))
+
+
+async def stream(request: Request) -> StreamingResponse:
+    pieces = answers.pieces(request.path_params["milliseconds"])
+    length = {"Content-Length": str(pieces * len(answers.PATTERN))}
+    return StreamingResponse(paced(pieces), media_type=answers.BINARY, headers=length)
+
+
+async def paced(pieces: int) -> AsyncIterator[bytes]:
+    for _ in range(pieces):
+        await asyncio.sleep(answers.GAP_S)
+        yield answers.PATTERN
 
 
 async def echo(request: Request) -> Response:
@@ -55,6 +68,7 @@ app = Starlette(
         Route("/sync/items/{item_id:int}", read_item_sync),
         Route("/bytes/{length:int}", read_bytes),
         Route("/sleep/{milliseconds:int}", sleep),
+        Route("/stream/{milliseconds:int}", stream),
         Route("/echo", echo, methods=["POST"]),
         Route("/cpu/{iterations:int}", burn_cpu),
         Route("/fingerprint", read_fingerprint),

@@ -94,7 +94,9 @@ async def call_asgi(app: Any, request: Request) -> Answer:
     )
 
     async def receive() -> dict[str, Any]:
-        return next(received)
+        for message in received:
+            return message
+        return await asyncio.get_running_loop().create_future()  # the client stays
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)
@@ -124,10 +126,22 @@ class RSGIScope(NamedTuple):
     query_string: str
 
 
+class RSGITransport:
+    def __init__(self, answers: list[Answer]) -> None:
+        self.answers = answers
+
+    async def send_bytes(self, data: bytes) -> None:
+        self.answers[0] = self.answers[0]._replace(body=self.answers[0].body + data)
+
+
 class RSGIProtocol:
     def __init__(self, body: bytes) -> None:
         self.body = body
         self.answers: list[Answer] = []
+
+    def response_stream(self, status: int, headers: list[tuple[str, str]]) -> RSGITransport:
+        self.answers.append(Answer(status, dict(headers), b""))
+        return RSGITransport(self.answers)
 
     async def __call__(self) -> bytes:
         return self.body
@@ -190,6 +204,8 @@ REQUESTS = [
     (Request("/bytes/0"), (200, BINARY, b"")),
     (Request("/bytes/600"), (200, BINARY, bytes(i % 251 for i in range(600)))),
     (Request("/sleep/1"), (200, JSON, b'{"slept_ms":1}')),
+    (Request("/stream/0"), (200, BINARY, b"")),
+    (Request("/stream/210"), (200, BINARY, bytes(range(251)) * 2)),
     (Request("/cpu/0"), (200, JSON, b'{"iterations":0,"value":1}')),
     (Request("/cpu/2"), (200, JSON, b'{"iterations":2,"value":377401575}')),
     (Request("/echo", "POST", body=b"\0\xffx"), (200, BINARY, b"\0\xffx")),
@@ -217,7 +233,9 @@ def test_every_app_gives_the_same_answer(ask: Call, request_: Request, expected:
     assert ask(request_).essence == expected
 
 
-@pytest.mark.parametrize(("path", "limit"), [("/bytes", MAX_BYTES), ("/sleep", 10_000), ("/cpu", 10_000_000)])
+@pytest.mark.parametrize(
+    ("path", "limit"), [("/bytes", MAX_BYTES), ("/sleep", 10_000), ("/stream", 10_000), ("/cpu", 10_000_000)]
+)
 def test_a_number_over_its_limit_is_refused(ask: Call, path: str, limit: int) -> None:
     text = f"{path}: {limit + 1} is over the limit of {limit}; ask for {limit} or less"
     assert ask(Request(f"{path}/{limit + 1}")).essence == (400, JSON, f'{{"detail":"{text}"}}'.encode())
