@@ -37,7 +37,7 @@ class MatrixError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.place}: {self.what}" if str(self.place) else self.what
-        hint = f" Did you mean {self.nearest!r}?" if self.nearest else ""
+        hint = f"; did you mean {self.nearest!r}?" if self.nearest else ""
         step = f"\n  -> {self.next_step}" if self.next_step else ""
         return f"{head}{hint}{step}"
 

@@ -5,7 +5,8 @@ Every check yields `Mistake`s with the path of the field, so that `loading` can 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
@@ -32,6 +33,8 @@ def matches(pattern: str, variant: Variant) -> bool:
 def mistakes(matrix: Matrix) -> Iterator[Mistake]:
     """All mistakes of a matrix that is well-formed."""
     variants = catalogue(matrix)
+    for name, flavour in matrix.flavours.items():
+        yield from _text_mistakes(("flavours", name, "base"), flavour.base, {"python": "version"})
     for variant in variants:
         yield from _variant_mistakes(matrix, variant)
     for name, suite in matrix.suites.items():
@@ -48,37 +51,55 @@ def _variant_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
         yield Mistake(path, "nothing to install", "", "add install: [name==version] to the variant or its server")
     for flavour in variant.system:
         if flavour not in matrix.flavours:
-            yield _unknown((*path, "system", flavour), "flavour", flavour, matrix.flavours)
+            yield _unknown((*_where(matrix, variant, "system"), flavour), "flavour", flavour, matrix.flavours)
     for requirement in variant.install:
         if "==" not in requirement:
-            yield Mistake((*path, "install"), f"{requirement!r} is not pinned", "", f"write {requirement}==VERSION")
-    yield from _command_mistakes(path, variant)
+            where = _where(matrix, variant, "install")
+            yield Mistake(where, f"{requirement!r} is not pinned", "", f"write {requirement}==VERSION")
+    yield from _command_mistakes(matrix, variant)
 
 
-def _command_mistakes(path: FieldPath, variant: Variant) -> Iterator[Mistake]:
-    fields = {"run": variant.run, "options": variant.options, "tls": variant.tls}
-    used: set[str] = set()
-    for name, text in fields.items():
-        try:
-            found = placeholders(text)
-        except ValueError as error:
-            yield Mistake((*path, name), f"braces do not match in {text!r}: {error}", "", "write {{ for a brace")
-            return
-        used |= found
-        for unknown in sorted(found - PLACEHOLDERS.keys()):
-            yield _unknown((*path, name), "placeholder", unknown, PLACEHOLDERS)
+def _where(matrix: Matrix, variant: Variant, field: str) -> FieldPath:
+    """Where a field of a variant stands in the file: in the variant's own entry, or in its server's."""
+    server: FieldPath = ("servers", variant.server)
+    own = matrix.servers[variant.server].variants[variant.variant].model_fields_set
+    return (*server, "variants", variant.variant, field) if field in own else (*server, field)
+
+
+def _text_mistakes(path: FieldPath, text: str, valid: Mapping[str, str]) -> Iterator[Mistake]:
+    """Mistakes in a text with placeholders."""
+    try:
+        found = placeholders(text)
+    except ValueError as error:
+        yield Mistake(path, f"{text!r} cannot be read: {error}", "", "close braces and quotes; {{ is a brace")
+        return
+    for name in sorted(found - valid.keys()):
+        yield _unknown(path, "placeholder", name, valid)
+
+
+def _command_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
+    run = _where(matrix, variant, "run")
+    if not variant.run:
+        yield Mistake(run[:-1], "there is no launch command", "", "add run: NAME --bind {host}:{port} {app}")
+        return
+    texts = {"run": variant.run, "options": variant.options, "tls": variant.tls}
+    found = [mistake for field, text in texts.items()
+             for mistake in _text_mistakes(_where(matrix, variant, field), text, PLACEHOLDERS)]  # fmt: skip
+    yield from found
+    if found:
+        return
+    used = frozenset().union(*map(placeholders, texts.values()))
     for needed, why in _needed(variant):
         if needed not in used:
             yield Mistake(
-                (*path, "run"), f"the command lacks the placeholder {{{needed}}}: {why}", "",
-                f"put {{{needed}}} into run or options, or take the feature out of supports",
+                run, f"the command of {variant.name} lacks the placeholder {{{needed}}}: {why}", "",
+                f"put {{{needed}}} into run or options",
             )  # fmt: skip
 
 
 def _needed(variant: Variant) -> Iterator[tuple[str, str]]:
     yield "port", "the load generator must know where to go"
-    if "host" not in variant.run:
-        yield "host", "the server must listen where the load generator is"
+    yield "host", "the server must listen where the load generator is"
     for feature in ("workers", "threads"):
         if feature in variant.supports:
             yield feature, f"it supports {feature}"
@@ -89,21 +110,32 @@ def _needed(variant: Variant) -> Iterator[tuple[str, str]]:
 
 
 def _suite_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, suite: Suite) -> Iterator[Mistake]:
-    yield from _server_mistakes((*path, "baseline"), suite.baseline, variants)
-    if not any(variant.name == suite.baseline for variant in variants) and "/" not in suite.baseline:
-        yield Mistake((*path, "baseline"), "a baseline is one variant", _first(suite.baseline, variants), "")
-    yield from _axes_mistakes(matrix, variants, (*path, "axes"), suite.axes)
+    axes_mistakes = list(_axes_mistakes(matrix, variants, (*path, "axes"), suite.axes))
     for at, axes in enumerate(suite.include):
-        yield from _axes_mistakes(matrix, variants, (*path, "include", at), axes)
+        axes_mistakes += _axes_mistakes(matrix, variants, (*path, "include", at), axes)
+    yield from axes_mistakes or _baseline_mistakes(variants, (*path, "baseline"), suite)
     for at, rule in enumerate(suite.exclude):
         yield from _filter_mistakes(matrix, variants, (*path, "exclude", at), rule)
 
 
+def _baseline_mistakes(variants: tuple[Variant, ...], path: FieldPath, suite: Suite) -> Iterator[Mistake]:
+    baseline = next((variant for variant in variants if variant.name == suite.baseline), None)
+    if baseline is None:
+        of_server = next((variant.name for variant in variants if variant.server == suite.baseline), "")
+        if of_server:
+            yield Mistake(path, "a baseline is one variant, not a whole server", of_server, "")
+        else:
+            yield _unknown(path, "variant", suite.baseline, [variant.name for variant in variants])
+    elif not any(matches(pattern, baseline) for axes in (suite.axes, *suite.include) for pattern in axes.server):
+        yield Mistake(path, f"the suite does not measure its baseline {suite.baseline}", "", "add it to axes.server")
+
+
 def _axes_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, axes: Axes) -> Iterator[Mistake]:
     for axis, given in axes:
-        twice = next((value for at, value in enumerate(given) if value in given[:at]), None)
-        if twice is not None:
-            yield Mistake((*path, axis), f"{twice!r} stands in it twice, so its cells would too", "", "name it once")
+        counted: Counter[object] = Counter(given)
+        value, times = counted.most_common(1)[0]
+        if times > 1:
+            yield Mistake((*path, axis), f"{value!r} stands in it twice, so its cells would too", "", "name it once")
     for at, pattern in enumerate(axes.server):
         yield from _server_mistakes((*path, "server", at), pattern, variants)
     named: tuple[tuple[str, tuple[str, ...], Iterable[str]], ...] = (
@@ -142,7 +174,3 @@ def _unknown(path: FieldPath, kind: str, name: str, valid: Iterable[str]) -> Mis
     names = list(valid)
     shown = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
     return Mistake(path, f"no {kind} is called {name!r}", nearest(name, names), f"one of: {shown}")
-
-
-def _first(server: str, variants: tuple[Variant, ...]) -> str:
-    return next((variant.name for variant in variants if variant.server == server), "")

@@ -59,8 +59,12 @@ class Variant:
 
 
 def placeholders(command: str) -> frozenset[str]:
-    """The placeholders of a command. Raises ValueError where its braces do not match."""
-    return frozenset(name for _, name, _, _ in Formatter().parse(command) if name is not None)
+    """The placeholders of a command. Raises ValueError where it cannot be read: braces, quotes, `{port:05}`."""
+    shlex.split(command)
+    parts = [part for part in Formatter().parse(command) if part[1] is not None]
+    if dressed := next((part for part in parts if part[2] or part[3]), None):
+        raise ValueError(f"{{{dressed[1]}}} stands alone, without ! or :")
+    return frozenset(str(name) for _, name, _, _ in parts)
 
 
 def resolve(server: str, entry: ServerEntry, name: str) -> Variant:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STAGES = ("errors", "spec", "cells", "images", "engines", "measure", "verdicts", "records", "report", "cli")
+STAGES = ("errors", "spec", "cells", "images", "engines", "measure", "verdicts", "records", "report", "pipeline", "cli")
 MODULES = sorted(path for package in ("orchestrator", "loadgen") for path in (ROOT / package).rglob("*.py"))
 
 
