@@ -19,7 +19,8 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.protocol import EngineFacts, Launch, Say
+from orchestrator.engines.invented import EXIT_NS, MemoryObserver, watched
+from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import BaseFacts, BuiltImage, ImageSpec
 
@@ -33,7 +34,7 @@ class Behaviour:
     """How an invented server behaves; tests use it to make each verdict fire.
 
     `rps` None: drawn from the server's name. `noise`: relative spread of slices. `foreign`, `steal`: shares of a CPU.
-    `load` may change the load generator's finished document.
+    `end`: what the request in flight gets, or `ignored`. `load` may change the load generator's finished document.
     """
 
     rps: float | None = None
@@ -49,6 +50,7 @@ class Behaviour:
     install_error: str = ""
     start_error: str = ""
     architecture: str = "x86_64"
+    end: str = "answered"
     load: Callable[[Json], Json] = lambda document: document
 
 
@@ -73,16 +75,14 @@ class MemoryEngine:
         behaviour = self._behaviours.get(spec.key.image, Behaviour())
         if behaviour.build_error:
             raise BuildFailed(behaviour.build_error)
-        failed = behaviour.install_error
-        report = {
-            "outcome": "failed" if failed else "pure",
-            "packages": [dict(zip(("name", "version"), p.split("=="), strict=False)) for p in spec.packages],
-            "error": {"kind": "build_error", "line": failed} if failed else None,
-        }
+        report = _install_report(spec, behaviour.install_error)
         base = BaseFacts(spec.base.official, "memory", "", "invented")
         return BuiltImage(spec, f"memory/{spec.key.id}", "memory", base, behaviour.architecture, report)
 
-    def start(self, launch: Launch) -> MemoryServer:
+    def observe(self, placement: Placement) -> MemoryObserver:
+        return MemoryObserver()
+
+    def start(self, launch: Launch, seat: Seat | None = None) -> MemoryServer:
         behaviour = self._behaviours.get(launch.variant.name, Behaviour())
         if behaviour.start_error:
             raise ServerFailed(behaviour.start_error)
@@ -109,12 +109,17 @@ class MemoryServer:
         seed = zlib.crc32(f"{launch.id}/{engine.started}".encode())
         self._random = random.Random(seed)
         self.agent = Agent(self)
+        self.signaller = Agent(self)
+        self._signal_ns = 0
 
     def log(self) -> str:
         return "\n".join(self._log)
 
     def exit_code(self) -> int | None:
         return None
+
+    def wait(self, timeout_s: float) -> Exit | None:
+        return None if self._behaviour.end == "ignored" else Exit(0, self._signal_ns + EXIT_NS)
 
     def stop(self) -> None:
         self._engine.stopped += 1
@@ -138,6 +143,16 @@ class MemoryServer:
         keeps = self._behaviour.keepalive
         keeps = self._launch.variant.declares.keepalive if keeps is None else keeps
         return {"ok": True, "answers": [self._reply(request, at > 0 and keeps) for at, request in enumerate(requests)]}
+
+    def _clock(self) -> Json:
+        return {"ok": True, "monotonic_ns": 0, "wall_ns": 0}
+
+    def _watch(self, **doc: Any) -> Json:
+        return watched(self._behaviour.end, doc)
+
+    def _signal(self, pid: int, name: str, at_ns: int, group: bool = False) -> Json:
+        self._signal_ns = at_ns
+        return {"ok": True, "before_ns": at_ns, "after_ns": at_ns + 2_000, "processes": 1}
 
     def _load(self, spec: Json) -> Json:
         behaviour, connections = self._behaviour, spec.get("connections", 1)
@@ -192,6 +207,18 @@ class MemoryServer:
         if found := re.fullmatch(r"/bytes/(\d+)", path):
             return b"x" * int(found[1])
         return sent if path == "/echo" else ITEM
+
+
+def _install_report(spec: ImageSpec, failed: str) -> Json:
+    pairs = [] if failed else [requirement.split("==") for requirement in spec.packages]
+    invented = {"file": "invented", "tag": "py3-none-any", "kind": "wheel", "compiled": False, "bytes": 0}
+    return {
+        "schema": 1, "mode": spec.key.mode, "outcome": "failed" if failed else "pure", "system": [],
+        "packages": [{"name": name, "version": version, **invented} for name, version in pairs],
+        "seconds": {}, "bytes_downloaded": 0, "size_added": 0,
+        "error": {"kind": "build_error", "line": failed} if failed else None,
+        "python": platform.python_version(), "libc": "", "arch": "", "pip": "",
+    }  # fmt: skip
 
 
 def _latency(requests: int, mean_us: float) -> Json:

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage
-from orchestrator.measure.results import Failure
+from orchestrator.measure.install import probe_install
+from orchestrator.measure.results import Failure, Section
 from orchestrator.measure.rounds import Plan
-
-Section = Mapping[str, Any]
-"""What a probe found, as the fields of its own section of the record."""
 
 Probe = Callable[[Engine, Plan, Cell, BuiltImage | Failure], Section | Failure]
 
-PROBES: Mapping[str, Probe] = {}
+PROBES: Mapping[str, Probe] = {"install": probe_install}

@@ -8,6 +8,9 @@ from typing import Any, Literal
 
 Stage = Literal["build", "install", "start", "check", "load"]
 
+Section = Mapping[str, Any]
+"""What a probe of one cell found, as the fields of its own section of the record."""
+
 
 @dataclass(frozen=True)
 class Failure:

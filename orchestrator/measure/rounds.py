@@ -60,7 +60,7 @@ def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[s
     started: dict[str, Started | Failure] = {}
 
     def start(cell: Cell) -> None:
-        started[cell.launch_id] = _start(engine, plan, cell)
+        started[cell.launch_id] = start_server(engine, plan, cell)
         emit(ServersUp(number, plan.schedule.rounds, len(started), len(launches)))
 
     try:
@@ -71,7 +71,8 @@ def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[s
         parallel(lambda running: running.stop(), up, STARTS_AT_ONCE)
 
 
-def _start(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
+def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
+    """Start a cell's server and check its answers. A server that fails is stopped, and the Failure says why."""
     try:
         running = engine.start(_launch(plan, cell))
     except ServerFailed as error:

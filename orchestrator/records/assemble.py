@@ -135,10 +135,13 @@ def _record(suite: str, baseline: str, item: Measured, summary: Summary | None, 
 def probed_record(
     selection: Selection, cell: Cell, image: BuiltImage | Failure, found: Mapping[str, Any] | Failure
 ) -> Record:
-    """The record of a probe that takes one cell at a time; the section has the probe's name."""
-    failure = found if isinstance(found, Failure) else None
+    """The record of a probe that takes one cell at a time; the section has the probe's name.
+
+    The install probe has one where nothing is installed, too, beside the reason.
+    """
+    failure = found if isinstance(found, Failure) else failure_of(image)
     common = _common(selection.suite, selection.probe, selection.baseline, cell, image, failure)
-    return Record.model_validate(common if failure else {**common, selection.probe: found})
+    return Record.model_validate(common if isinstance(found, Failure) else {**common, selection.probe: found})
 
 
 def _common(

@@ -29,6 +29,7 @@ def test_multistage_is_slim_with_another_stage_for_the_server() -> None:
         "FROM ${BUILD_BASE} AS server",
         "COPY --from=frameworks /opt/venv /opt/venv",
         "COPY host /build/host",
+        "LABEL appserver-matrix.stage=build",
     }
 
 
