@@ -11,7 +11,7 @@ import socket
 from collections.abc import Iterable
 from typing import Any
 
-from orchestrator.engines.protocol import Launch, server_environment
+from orchestrator.engines.protocol import Launch, Seat, server_environment
 
 PORT = 8000
 LABEL_RUN = "appserver-matrix.run"
@@ -44,13 +44,17 @@ def cpuset(cpus: Iterable[int]) -> str:
     return ",".join(str(cpu) for cpu in cpus)
 
 
-def server_options(launch: Launch, run: str) -> dict[str, Any]:
-    """Options of a server's container: only loopback exists in it, and it owns the namespaces. PID 1 is the server."""
+def server_options(launch: Launch, run: str, seat: Seat | None = None) -> dict[str, Any]:
+    """Options of a server's container: only loopback exists in it. PID 1 is the server.
+
+    It owns its namespaces; beside an observer, the network is that one's.
+    """
+    port, network = (seat.port, seat.network) if seat else (PORT, "none")
     return _BOXED | {
-        "command": list(launch.argv(host="127.0.0.1", port=PORT, apps=APPS, venv=VENV, tmp=TMP, tls=TLS)),
+        "command": list(launch.argv(host="127.0.0.1", port=port, apps=APPS, venv=VENV, tmp=TMP, tls=TLS)),
         "entrypoint": [],
         "environment": server_environment(launch.variant, apps=APPS, tmp=TMP),
-        "network_mode": "none",
+        "network_mode": network,
         "cpuset_cpus": cpuset(launch.placement.server),
         "mem_limit": "3g",
         "pids_limit": 1024,
@@ -79,3 +83,8 @@ def agent_beside(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
         "pid_mode": f"container:{server_id}",
         "volumes_from": [server_id] if launch.tls else [],
     }
+
+
+def signaller_of(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
+    """The same in the server's PID namespace alone, with no network."""
+    return agent_options(run, launch.placement.client) | {"pid_mode": f"container:{server_id}"}

@@ -12,8 +12,11 @@ import struct
 import tarfile
 import threading
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
+from datetime import datetime
+from functools import cached_property
+from itertools import count
 from typing import IO, Any
 
 import docker
@@ -31,8 +34,9 @@ from orchestrator.engines.containers import (
     agent_options,
     labels,
     server_options,
+    signaller_of,
 )
-from orchestrator.engines.protocol import EngineFacts, Launch, Say
+from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
 from orchestrator.images.context import Context, loadgen_context, server_context
@@ -40,6 +44,7 @@ from orchestrator.images.host import host_settings
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 
 CALL_TIMEOUT_S = 60
+POLL_S = 0.05
 _INSTALL_REPORT = "/opt/venv/install.json"
 _REPOSITORY = "appserver-matrix"
 
@@ -120,17 +125,42 @@ class AttachedChannel:
             self._stream.close()
 
 
+class ContainerObserver:
+    """A load generator's container that waits for requests. Servers may join its network."""
+
+    def __init__(self, container: Container, agent: Agent) -> None:
+        self.agent = agent
+        self._container = container
+        self._ports = count(PORT)
+
+    def seat(self) -> Seat:
+        return Seat(self.agent, f"container:{self._container.id}", next(self._ports))
+
+    def stop(self) -> None:
+        self.agent.close()
+        _remove(self._container)
+
+
 class RunningContainer:
-    """A server's container, and the load generator's beside it."""
+    """A server's container; `made` are the load generator's beside it, which end with it."""
 
     root_pid = 1
 
-    def __init__(self, server: Container, agent_container: Container, agent: Agent, tls: bool) -> None:
+    def __init__(
+        self, server: Container, agent: Agent, url: str, *, tls: bool, made: list[ContainerObserver],
+        signaller: Callable[[], ContainerObserver],
+    ) -> None:  # fmt: skip
         self.agent = agent
-        self.url = f"{'https' if tls else 'http'}://127.0.0.1:{PORT}"
+        self.url = url
         self.ca = f"{TLS}/ca.pem" if tls else None
         self._server = server
-        self._agent_container = agent_container
+        self._made = made
+        self._make_signaller = signaller
+
+    @cached_property
+    def signaller(self) -> Agent:
+        self._made.append(self._make_signaller())
+        return self._made[-1].agent
 
     def log(self) -> str:
         return bytes(self._server.logs(tail=200)).decode(errors="replace")
@@ -140,10 +170,18 @@ class RunningContainer:
         state = self._server.attrs["State"]
         return None if state["Running"] else int(state["ExitCode"])
 
+    def wait(self, timeout_s: float) -> Exit | None:
+        deadline = time.monotonic() + timeout_s
+        while (code := self.exit_code()) is None:
+            if time.monotonic() > deadline:
+                return None
+            time.sleep(POLL_S)
+        return Exit(code, _wall_ns(self._server.attrs["State"]["FinishedAt"]))
+
     def stop(self) -> None:
-        self.agent.close()
-        for container in (self._agent_container, self._server):
-            _remove(container)
+        for agent in self._made:
+            agent.stop()
+        _remove(self._server)
 
 
 class DockerEngine:
@@ -295,30 +333,55 @@ class DockerEngine:
     # --- servers ------------------------------------------------------------------------------------------------
 
     def machine(self) -> Mapping[str, Any]:
-        made: list[Container] = []
+        agent = self._agent(agent_options(self._run, self.facts.cpus))
         try:
-            container = self._create(self._loadgen, agent_options(self._run, self.facts.cpus), made)
-            return dict(_agent(container).ask("hello")["facts"])
+            return dict(agent.agent.ask("hello")["facts"])
         finally:
-            for container in made:
-                _remove(container)
+            agent.stop()
 
-    def start(self, launch: Launch) -> RunningContainer:
-        made: list[Container] = []
+    def observe(self, placement: Placement) -> ContainerObserver:
         try:
-            server = self._create(launch.image.reference, server_options(launch, self._run), made)
+            return self._agent(agent_options(self._run, placement.client))
+        except DockerException as error:
+            raise ServerFailed(f"the observer: {_first_line(error)}") from error
+
+    def start(self, launch: Launch, seat: Seat | None = None) -> RunningContainer:
+        made: list[Container] = []
+        beside: list[ContainerObserver] = []
+        try:
+            server = self._create(launch.image.reference, server_options(launch, self._run, seat), made)
             if launch.tls:
                 server.put_archive(TLS, certificate().tar())
             server.start()
-            options = agent_beside(launch, self._run, server.id or "")
-            agent_container = self._create(self._loadgen, options, made)
-            agent = _agent(agent_container)
+            if seat is None:
+                beside.append(self._agent(agent_beside(launch, self._run, server.id or "")))
         except DockerException as error:
             why = self._why_not_started(made, error)
-            for container in reversed(made):
+            for container in made:
                 _remove(container)
             raise ServerFailed(f"{launch.id}: {why}") from error
-        return RunningContainer(server, agent_container, agent, launch.tls)
+        agent = seat.agent if seat else beside[0].agent
+        url = seat.url if seat else f"{'https' if launch.tls else 'http'}://127.0.0.1:{PORT}"
+        return RunningContainer(
+            server, agent, url, tls=launch.tls, made=beside, signaller=lambda: self._signaller(launch, server)
+        )
+
+    def _signaller(self, launch: Launch, server: Container) -> ContainerObserver:
+        try:
+            return self._agent(signaller_of(launch, self._run, server.id or ""))
+        except DockerException as error:
+            raise ServerFailed(f"{launch.id} is gone: {_first_line(error)}") from error
+
+    def _agent(self, options: Mapping[str, Any]) -> ContainerObserver:
+        """Attach first, then start: no word of the agent is lost."""
+        container = self._create(self._loadgen, options, [])
+        try:
+            channel = AttachedChannel(container)
+            container.start()
+        except DockerException:
+            _remove(container)
+            raise
+        return ContainerObserver(container, Agent(channel))
 
     def _create(self, image: str, options: Mapping[str, Any], made: list[Container]) -> Container:
         container = self._client.containers.create(image, **options)
@@ -338,13 +401,6 @@ class DockerEngine:
         remove_containers(self._client, self._run)
 
 
-def _agent(container: Container) -> Agent:
-    """Attach first, then start: no word of the agent is lost."""
-    channel = AttachedChannel(container)
-    container.start()
-    return Agent(channel)
-
-
 def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
     yield from client.containers.list(all=True, filters={"label": f"{LABEL_RUN}={run}"})
 
@@ -352,6 +408,13 @@ def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
 def _remove(container: Container) -> None:
     with contextlib.suppress(NotFound, APIError):
         container.remove(force=True, v=True)
+
+
+def _wall_ns(stamp: str) -> int:
+    """2026-11-30T10:56:30.123456789Z in ns since 1970."""
+    seconds, _, fraction = stamp.removesuffix("Z").partition(".")
+    whole = int(datetime.fromisoformat(f"{seconds}+00:00").timestamp())
+    return whole * 1_000_000_000 + int(fraction.ljust(9, "0")[:9] or 0)
 
 
 def _first_line(error: Exception) -> str:

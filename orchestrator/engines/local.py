@@ -15,11 +15,12 @@ import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.protocol import EngineFacts, Launch, Say, server_environment
+from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat, server_environment
 from orchestrator.engines.tls import certificate
 from orchestrator.engines.venvs import build_environment
 from orchestrator.errors import ServerFailed
@@ -62,11 +63,26 @@ class PipeChannel:
                     pipe.close()
 
 
-class RunningProcess:
-    """A server's process group, and the load generator's agent beside it."""
+class ProcessObserver:
+    """A load generator's process; the network is the machine's own."""
 
-    def __init__(self, launch: Launch, folder: Path) -> None:
-        port = _free_port()
+    def __init__(self, placement: Placement) -> None:
+        self._load = _spawn(_AGENT, placement.client, cwd=ROOT)
+        self.agent = Agent(PipeChannel(self._load))
+
+    def seat(self) -> Seat:
+        return Seat(self.agent, "", _free_port())
+
+    def stop(self) -> None:
+        self.agent.close()
+        _kill_group(self._load)
+
+
+class RunningProcess:
+    """A server's process group, and the load generator's agents beside it."""
+
+    def __init__(self, launch: Launch, folder: Path, seat: Seat | None) -> None:
+        port = seat.port if seat else _free_port()
         certificate().write(folder)
         self.url = f"{'https' if launch.tls else 'http'}://127.0.0.1:{port}"
         self.ca = str(folder / "ca.pem") if launch.tls else None
@@ -80,19 +96,39 @@ class RunningProcess:
         with self._log.open("wb") as log:
             self._server = _spawn(argv, launch.placement.server, env=environment, cwd=APPS, log=log.fileno())
         self.root_pid = self._server.pid
-        self._load = _spawn(_AGENT, launch.placement.client, cwd=ROOT)
-        self.agent = Agent(PipeChannel(self._load))
+        self._exit: Exit | None = None
+        self._reaper = threading.Thread(target=self._reap, daemon=True)
+        self._reaper.start()
+        self._placement = launch.placement
+        self._agents: list[ProcessObserver] = []
+        self.agent = seat.agent if seat else self._new_agent()
+
+    def _new_agent(self) -> Agent:
+        self._agents.append(ProcessObserver(self._placement))
+        return self._agents[-1].agent
+
+    @cached_property
+    def signaller(self) -> Agent:
+        return self._new_agent()
+
+    def _reap(self) -> None:
+        code = self._server.wait()
+        self._exit = Exit(code if code >= 0 else 128 - code, time.time_ns())
 
     def log(self) -> str:
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
 
     def exit_code(self) -> int | None:
-        return self._server.poll()
+        return self._exit.code if self._exit else None
+
+    def wait(self, timeout_s: float) -> Exit | None:
+        self._reaper.join(timeout_s)
+        return self._exit
 
     def stop(self) -> None:
-        self.agent.close()
-        for process in (self._load, self._server):
-            _kill_group(process)
+        for agent in self._agents:
+            agent.stop()
+        _kill_group(self._server)
         shutil.rmtree(self._folder, ignore_errors=True)
 
 
@@ -101,7 +137,7 @@ class LocalEngine:
 
     def __init__(self, cache: Path, why: str = "") -> None:
         self._cache = cache
-        self._running: list[RunningProcess] = []
+        self._running: list[RunningProcess | ProcessObserver] = []
         self._closed = threading.Event()
         version = f"Python {platform.python_version()} on {platform.system()}"
         self.facts = EngineFacts("local", version, _own_cpus(), why)
@@ -119,12 +155,17 @@ class LocalEngine:
         finally:
             _kill_group(process)
 
-    def start(self, launch: Launch) -> RunningProcess:
+    def observe(self, placement: Placement) -> ProcessObserver:
+        observer = ProcessObserver(placement)
+        self._running.append(observer)
+        return observer
+
+    def start(self, launch: Launch, seat: Seat | None = None) -> RunningProcess:
         if self._closed.is_set():
             raise ServerFailed(f"{launch.id}: the run was interrupted")
         folder = Path(tempfile.mkdtemp(prefix="appserver-matrix-"))
         try:
-            running = RunningProcess(launch, folder)
+            running = RunningProcess(launch, folder, seat)
         except OSError as error:
             shutil.rmtree(folder, ignore_errors=True)
             raise ServerFailed(f"{launch.id}: {error.strerror or error}: {launch.variant.run.split()[0]}") from error

@@ -79,8 +79,41 @@ def server_environment(variant: Variant, *, apps: str, tmp: str) -> dict[str, st
     return fixed | dict(variant.env)
 
 
+@dataclass(frozen=True)
+class Seat:
+    """A place for a server beside an observer: the network to join, in the engine's words, and a port of its own."""
+
+    agent: Agent
+    network: str
+    port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+
+@dataclass(frozen=True)
+class Exit:
+    """How a server's root process ended. `wall_ns`: the time of day that the kernel's clock showed."""
+
+    code: int
+    wall_ns: int
+
+
+class Observer(Protocol):
+    """A load generator with a network of its own: servers start beside it, and it outlives them."""
+
+    @property
+    def agent(self) -> Agent: ...
+
+    def seat(self) -> Seat:
+        """The next free place."""
+
+    def stop(self) -> None: ...
+
+
 class Running(Protocol):
-    """A started server with the load generator's agent beside it."""
+    """A started server with a load generator's agent beside it."""
 
     @property
     def agent(self) -> Agent: ...
@@ -100,11 +133,18 @@ class Running(Protocol):
     def log(self) -> str:
         """The end of what the server wrote to its standard output and error."""
 
+    @property
+    def signaller(self) -> Agent:
+        """An agent that sees the server's processes and may end with them; made when first asked for."""
+
     def exit_code(self) -> int | None:
         """None while the server runs."""
 
+    def wait(self, timeout_s: float) -> Exit | None:
+        """How the server ended, or None where it still runs after `timeout_s`."""
+
     def stop(self) -> None:
-        """End server and agent, and remove what was made for them."""
+        """End server and agents (not an observer), and remove what was made for them."""
 
 
 class Engine(Protocol):
@@ -122,8 +162,11 @@ class Engine(Protocol):
     def machine(self) -> Mapping[str, Any]:
         """Facts of the machine, as the load generator sees them where it runs."""
 
-    def start(self, launch: Launch) -> Running:
-        """Start a server and its agent, without waiting for an answer. Raises ServerFailed."""
+    def observe(self, placement: Placement) -> Observer:
+        """Start an observer. Raises ServerFailed."""
+
+    def start(self, launch: Launch, seat: Seat | None = None) -> Running:
+        """Start a server and its agent, or beside an observer, without waiting for an answer. Raises ServerFailed."""
 
     def close(self) -> None:
         """Remove every process and container that this engine made. May be called at any time, twice too."""

@@ -1,0 +1,61 @@
+"""The memory engine's answers about the start and the end of a server: invented, and always the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from itertools import count
+from typing import Any
+
+from orchestrator.engines.agent import Agent
+from orchestrator.engines.protocol import Seat
+
+Json = dict[str, Any]
+MS = 1_000_000
+REMAINING_NS, EXIT_NS = 1_250 * MS, 1_300 * MS
+
+
+def watched(end: str, doc: Mapping[str, Any]) -> Json:
+    """The load generator's answer to `watch` (loadgen/lifecycle.py), of a server that closes idle connections."""
+    signal, later = doc["signal_ns"], doc["signal_ns"] + doc["after_ns"]
+    size = {"answered": 180, "ignored": 180}.get(end, 0)
+    slow = _fate({"ignored": "answered"}.get(end, end), signal + REMAINING_NS, signal - doc["lead_ns"], size)
+    fates = {
+        "slow": slow,
+        "idle": _fate("closed", signal + 2 * MS),
+        "kept": _fate("closed", signal + 2 * MS),
+        "new": _fate("refused", later),
+    }
+    return {"ok": True, "received_ns": signal - doc["lead_ns"] + MS, "connections": fates}
+
+
+def _fate(end: str, end_ns: int, sent_ns: int | None = None, size: int = 0) -> Json:
+    return {
+        "end": end, "end_ns": end_ns, "sent_ns": sent_ns, "first_byte_ns": end_ns if size else None, "bytes": size,
+        "status": 200 if end == "answered" else None,
+    }  # fmt: skip
+
+
+class MemoryObserver:
+    """Beside no server in particular; it is its own channel to its agent."""
+
+    def __init__(self) -> None:
+        self.agent = Agent(self)
+        self._ports = count(8000)
+        self._answer = ""
+
+    def seat(self) -> Seat:
+        return Seat(self.agent, "memory", next(self._ports))
+
+    def stop(self) -> None:
+        """Nothing to remove."""
+
+    def send(self, line: str) -> None:
+        asked = json.loads(line)
+        self._answer = json.dumps(getattr(self, f"_{asked.pop('op')}")(**asked))
+
+    def receive(self, timeout_s: float) -> str:
+        return self._answer
+
+    def close(self) -> None:
+        """Nothing to close."""
