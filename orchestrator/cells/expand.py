@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
@@ -12,6 +13,8 @@ from orchestrator.errors import Place, SpecError, nearest
 from orchestrator.spec.checks import matches
 from orchestrator.spec.models import Axes, Filter, Matrix, Schedule, Suite
 from orchestrator.spec.resolved import Variant, catalogue
+
+MAX_CELLS = 5000
 
 
 @dataclass(frozen=True)
@@ -53,12 +56,18 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
         cells, left_out = cells + more, left_out + missing
     cells, dropped = _excluded(cells, suite.exclude)
-    cells, unasked = _asked_for(cells, only, suite.baseline)
-    if not cells:
+    kept, unasked = _asked_for(cells, only, suite.baseline)
+    if cells and not kept:
+        names = [name for cell in cells for name in (cell.variant.name, cell.id)]
+        raise SpecError(
+            f"no cell of suite {suite_name!r} is called {' or '.join(only)}",
+            nearest=nearest(only[0], dict.fromkeys(names)), next_step=f"`matrix list {suite_name}` shows their ids",
+        )  # fmt: skip
+    if not kept:
         raise SpecError(
             f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
         )
-    return Selection(suite_name, suite.probe, suite.baseline, cells, left_out + dropped + unasked, suite.schedule)
+    return Selection(suite_name, suite.probe, suite.baseline, kept, left_out + dropped + unasked, suite.schedule)
 
 
 def _suite(matrix: Matrix, name: str) -> Suite:
@@ -74,6 +83,9 @@ def _suite(matrix: Matrix, name: str) -> Suite:
 def _from_axes(matrix: Matrix, axes: Axes) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
     cells: dict[str, Cell] = {}
     left_out: dict[str, LeftOut] = {}
+    size = math.prod(len(values) for name, values in axes if name != "server")
+    if size > MAX_CELLS:
+        raise SpecError(f"the axes make {size} cells of each server, more than {MAX_CELLS}", next_step="narrow them")
     for variant in catalogue(matrix):
         if not any(matches(pattern, variant) for pattern in axes.server):
             continue
@@ -100,7 +112,8 @@ def _points(axes: Axes, variant: Variant, apps: tuple[str, ...]) -> Iterator[Cel
         axes.flavour, axes.mode, axes.python, apps, axes.workload, axes.workers, threads, axes.tls, axes.connections
     ):
         install = ("sdist" if variant.sdist_only else "wheel") if mode == "default" else mode
-        yield Cell(variant, flavour, install, python, app, workload, workers, thread, tls, connections)
+        for tuned in axes.tuned:
+            yield Cell(variant, flavour, install, python, app, workload, workers, thread, tls, connections, tuned)
 
 
 def _unsupported(cell: Cell) -> str:
@@ -108,6 +121,8 @@ def _unsupported(cell: Cell) -> str:
         return f"{cell.variant.name} has no setting for workers: it is one process"
     if cell.tls and "tls" not in cell.variant.supports:
         return f"{cell.variant.name} does not support TLS"
+    if cell.tuned and cell.variant.shutdown is None:
+        return f"no flag is known that changes how {cell.variant.name} ends"
     return ""
 
 
@@ -146,12 +161,14 @@ def _asked_for(
     """The cells that `only` names, and the baseline's beside them: without it there is no ratio."""
     if not only:
         return cells, ()
-    asked = [cell for cell in cells if any(_named(cell, pattern) for pattern in only)]
-    wanted = {cell.comparison for cell in asked}
-    kept = tuple(
-        cell for cell in cells if cell in asked or (cell.variant.name == baseline and cell.comparison in wanted)
-    )
-    return (kept if asked else ()), tuple(LeftOut(cell.id, "not asked for") for cell in cells if cell not in kept)
+    asked = {cell.id: cell.comparison for cell in cells if any(_named(cell, pattern) for pattern in only)}
+    kept, left_out = [], []
+    for cell in cells:
+        if cell.id in asked or (cell.variant.name == baseline and cell.comparison in asked.values()):
+            kept.append(cell)
+        else:
+            left_out.append(LeftOut(cell.id, "not asked for"))
+    return tuple(kept), tuple(left_out)
 
 
 def _named(cell: Cell, pattern: str) -> bool:

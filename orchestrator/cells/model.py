@@ -37,6 +37,7 @@ class Cell:
     threads: int | None
     tls: bool
     connections: int
+    tuned: bool = False
 
     @property
     def launch_id(self) -> str:
@@ -46,6 +47,8 @@ class Cell:
             parts.append(f"t{self.threads}")
         if self.tls:
             parts.append("tls")
+        if self.tuned:
+            parts.append("tuned")
         return DOT.join(parts)
 
     @property
