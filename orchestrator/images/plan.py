@@ -35,6 +35,7 @@ class ImageSpec:
     """All that decides the content of an image, apart from the bases' own content and the project's files.
 
     The install mode acts on `compiled`: the server's own distributions and those of its dependencies with native code.
+    A wheel needs no packages to build with.
     """
 
     key: ImageKey
@@ -51,7 +52,7 @@ class ImageSpec:
             "PACKAGES": " ".join(self.packages),
             "COMPILED": " ".join(self.compiled),
             "INSTALL_MODE": self.key.mode,
-            "BUILD_SYSTEM": " ".join(self.system.build),
+            "BUILD_SYSTEM": " ".join(self.system.build if self.key.mode == "sdist" else ()),
             "RUN_SYSTEM": " ".join(self.system.run),
         }
 
