@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
 from orchestrator.cells.model import Cell
@@ -27,7 +27,10 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class Selection:
-    """The cells of a suite in the order of the file, the baseline's variant, and what was left out."""
+    """The cells of a suite in the order of the file, and what was left out.
+
+    `baseline` names the variant that ratios refer to; "" where the probe gives none.
+    """
 
     suite: str
     probe: str
@@ -56,7 +59,8 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
         cells, left_out = cells + more, left_out + missing
     cells, dropped = _excluded(cells, suite.exclude)
-    kept, unasked = _asked_for(cells, only, suite.baseline)
+    baseline = suite.baseline if suite.probe == "load" else ""
+    kept, unasked = _asked_for(cells, only, baseline)
     if cells and not kept:
         names = [name for cell in cells for name in (cell.variant.name, cell.id)]
         raise SpecError(
@@ -67,7 +71,17 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         raise SpecError(
             f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
         )
-    return Selection(suite_name, suite.probe, suite.baseline, kept, left_out + dropped + unasked, suite.schedule)
+    return Selection(suite_name, suite.probe, baseline, kept, left_out + dropped + unasked, suite.schedule)
+
+
+def one_flavour(selection: Selection) -> Selection:
+    """The same for an engine without flavours: of the cells that differ in nothing else, the first."""
+    first: dict[str, Cell] = {}
+    for cell in selection.cells:
+        first.setdefault(cell.only(flavour="").id, cell)
+    why = "without Docker there are no flavours: only the host's own Python was covered"
+    others = tuple(LeftOut(cell.id, why) for cell in selection.cells if cell not in first.values())
+    return replace(selection, cells=tuple(first.values()), left_out=selection.left_out + others)
 
 
 def _suite(matrix: Matrix, name: str) -> Suite:
@@ -158,7 +172,7 @@ def _dropped(cell: Cell, rule: Filter) -> bool:
 def _asked_for(
     cells: tuple[Cell, ...], only: tuple[str, ...], baseline: str
 ) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
-    """The cells that `only` names, and the baseline's beside them: without it there is no ratio."""
+    """The cells that `only` names, and the baseline's beside them where there are ratios."""
     if not only:
         return cells, ()
     asked = {cell.id: cell.comparison for cell in cells if any(_named(cell, pattern) for pattern in only)}

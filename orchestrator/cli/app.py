@@ -18,7 +18,7 @@ from typing import Annotated, Literal
 import typer
 from rich.console import Console
 
-from orchestrator.cells.expand import Selection, expand
+from orchestrator.cells.expand import Selection, expand, one_flavour
 from orchestrator.cli.bases import bases_of, make_bases
 from orchestrator.cli.compose import as_yaml, compose_file
 from orchestrator.cli.compose_setting import compose_setting
@@ -112,6 +112,8 @@ def run(
     source, selection = _selection(file, suite, only)
     folder = resume or results / f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}"
     chosen = choose_engine("memory" if dry_run else engine, folder.name, CACHE)
+    if chosen.facts.name == "local":
+        selection = one_flavour(selection)
     err.print(f"engine: {chosen.facts.name} {chosen.facts.version} ({chosen.facts.why})", markup=False)
     run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
     out.print(terminal.render(run_file, records))

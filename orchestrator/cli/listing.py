@@ -39,13 +39,20 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
         mark = "  [dim](baseline)[/]" if cell.variant.name == selection.baseline else ""
         console.print(f"  {cell.id}{mark}", soft_wrap=True)
     _show_left_out(console, selection)
-    images, plan = images_of(matrix, selection.cells), selection.schedule
-    console.print(
-        f"\n{len(selection.cells)} cells in {len(images)} images; {plan.rounds} rounds of {plan.slices} slices of "
-        f"{plan.slice_s:g} s: about {selection.seconds / 60:.1f} minutes of measuring, building the images aside."
-    )
+    images = images_of(matrix, selection.cells)
+    console.print(f"\n{len(selection.cells)} cells in {len(images)} images; {_duration(selection)}")
     others = ", ".join(name for name in matrix.suites if name != selection.suite)
     console.print(f"[dim]Other suites: {others}. Measure this one: matrix run {selection.suite}[/]")
+
+
+def _duration(selection: Selection) -> str:
+    plan = selection.schedule
+    if selection.probe != "load":
+        return f"the probe {selection.probe} takes them one by one."
+    return (
+        f"{plan.rounds} rounds of {plan.slices} slices of {plan.slice_s:g} s: about {selection.seconds / 60:.1f} "
+        "minutes of measuring, building the images aside."
+    )
 
 
 def _show_left_out(console: Console, selection: Selection) -> None:
