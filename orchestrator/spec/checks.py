@@ -12,7 +12,7 @@ from fnmatch import fnmatchcase
 
 from orchestrator.errors import nearest
 from orchestrator.spec.models import Axes, Filter, Matrix, Suite
-from orchestrator.spec.resolved import PLACEHOLDERS, Variant, catalogue, placeholders
+from orchestrator.spec.resolved import PLACEHOLDERS, Variant, catalogue, placeholders, tuned
 from orchestrator.spec.yaml_text import FieldPath
 
 
@@ -82,7 +82,7 @@ def _command_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
     if not variant.run:
         yield Mistake(run[:-1], "there is no launch command", "", "add run: NAME --bind {host}:{port} {app}")
         return
-    texts = {"run": variant.run, "options": variant.options, "tls": variant.tls}
+    texts = {"run": variant.run, "options": tuned(variant, 1).options, "tls": variant.tls}
     found = [mistake for field, text in texts.items()
              for mistake in _text_mistakes(_where(matrix, variant, field), text, PLACEHOLDERS)]  # fmt: skip
     yield from found
@@ -105,12 +105,14 @@ def _needed(variant: Variant) -> Iterator[tuple[str, str]]:
             yield feature, f"it supports {feature}"
     if "tls" in variant.supports:
         yield from (("key", "it supports tls"), ("cert", "it supports tls"))
-    if variant.options or variant.tls:
+    if tuned(variant, 1).options or variant.tls:
         yield "options", "it has options"
 
 
 def _suite_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, suite: Suite) -> Iterator[Mistake]:
     axes_mistakes = list(_axes_mistakes(matrix, variants, (*path, "axes"), suite.axes))
+    if suite.probe != "load" and any(True in axes.tls for axes in (suite.axes, *suite.include)):
+        yield Mistake((*path, "probe"), f"{suite.probe} is measured over plain HTTP alone", "", "leave tls away")
     for at, axes in enumerate(suite.include):
         axes_mistakes += _axes_mistakes(matrix, variants, (*path, "include", at), axes)
     yield from axes_mistakes or _baseline_mistakes(variants, (*path, "baseline"), suite)

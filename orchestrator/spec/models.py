@@ -15,7 +15,9 @@ Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
-Probe = Literal["load", "install"]
+Probe = Literal["load", "install", "startup", "shutdown"]
+StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
+Case = Literal["term", "int", "twice", "group", "long", "stream"]
 PositiveInt = Annotated[int, Field(gt=0, le=65536)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Python = Annotated[str, StringConstraints(pattern=PYTHON)]
@@ -85,6 +87,13 @@ class Declares(Model):
     )
 
 
+class Shutdown(Model):
+    """What changes how a server ends: cells with `tuned: true` are started and stopped so."""
+
+    options: str = Field(default="", description="text added to {options}; {grace} is a grace period in seconds")
+    signal: StopSignal = Field(default="SIGTERM", description="what to stop it with: STOPSIGNAL of a Dockerfile")
+
+
 class Entry(Model):
     """The fields that a server and its variants share; a variant's value is added to or replaces the server's."""
 
@@ -98,6 +107,7 @@ class Entry(Model):
     env: dict[str, str] = Field(default_factory=dict)
     supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
     system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
+    shutdown: Shutdown | None = Field(default=None, description="how to stop it without losing requests, if known")
     note: str = Field(default="", description="what a reader must know; printed with the results")
 
 
@@ -128,6 +138,7 @@ class Axes(Model):
     workers: Many[PositiveInt] = (1,)
     threads: Many[PositiveInt] = (4,)
     tls: Many[bool] = (False,)
+    tuned: Many[bool] = Field(default=(False,), description="true: with the entry's `shutdown`")
     connections: Many[PositiveInt] = (32,)
 
 
@@ -143,6 +154,7 @@ class Filter(Model):
     workers: PositiveInt | None = None
     threads: PositiveInt | None = None
     tls: bool | None = None
+    tuned: bool | None = None
     connections: PositiveInt | None = None
     why: str = Field(min_length=1, description="printed by `matrix list`")
 
@@ -151,6 +163,7 @@ class Schedule(Model):
     """How long and how often a suite measures."""
 
     rounds: PositiveInt = Field(default=3, description="fresh starts of each server")
+    cases: Many[Case] = Field(default=("term",), description="of the shutdown probe: what happens to a server")
     slices: PositiveInt = Field(default=3, description="timed stretches per cell and round")
     slice_s: Seconds = Field(default=1.0, description="seconds of a timed stretch")
     warmup_s: Annotated[float, Field(ge=0, le=3600)] = Field(default=0.3, description="seconds before each slice")

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from string import Formatter
 
-from orchestrator.spec.models import Declares, Matrix, ServerEntry, SystemPackages, VariantEntry
+from orchestrator.spec.models import Declares, Matrix, ServerEntry, Shutdown, SystemPackages, VariantEntry
 
 PLACEHOLDERS = {
     "app": "module:app of the application",
@@ -46,6 +46,7 @@ class Variant:
     system: Mapping[str, SystemPackages]
     declares: Declares
     note: str
+    shutdown: Shutdown | None = None
 
     @property
     def name(self) -> str:
@@ -56,6 +57,12 @@ class Variant:
         options = f"{self.options} {self.tls}" if tls else self.options
         text = self.run.replace("{options}", options)
         return tuple(word.format_map(values) for word in shlex.split(text))
+
+
+def tuned(variant: Variant, grace_s: int) -> Variant:
+    """The variant with the options of its `shutdown`, and this grace period."""
+    added = variant.shutdown.options.replace("{grace}", str(grace_s)) if variant.shutdown else ""
+    return replace(variant, options=_joined(variant.options, added))
 
 
 def placeholders(command: str) -> frozenset[str]:
@@ -87,6 +94,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
         system={**entry.system, **variant.system},
         declares=_declared(server, variant),
         note=_joined(entry.note, variant.note),
+        shutdown=variant.shutdown or entry.shutdown,
     )
 
 
