@@ -76,6 +76,7 @@ def _one_or_all(errors: Iterable[SpecError]) -> SpecError:
 
 
 def _explained(source: YamlText, detail: ErrorDetails) -> SpecError:
-    path: FieldPath = tuple(detail["loc"][:-1] if detail["loc"][-1:] == ("[key]",) else detail["loc"])
+    of_key = detail["loc"][-1:] == ("[key]",) and detail["type"] != "extra_forbidden"
+    path: FieldPath = tuple(detail["loc"][:-1] if of_key else detail["loc"])
     what, near, step = explained(detail, path)
     return SpecError(what, place=source.place(path), nearest=near, next_step=step)

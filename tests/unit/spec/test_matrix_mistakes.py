@@ -1,7 +1,11 @@
-"""Each file of tests/cases/matrix is a broken matrix; its first comment lines hold the whole message expected."""
+"""Each file of tests/cases/matrix is a broken matrix, with the whole message expected in `#>` lines at its end.
+
+UPDATE_GOLDEN=1 writes those lines anew: read the difference before you commit it.
+"""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
@@ -12,20 +16,27 @@ from orchestrator.spec.loading import MOST_TOLD, load_matrix, parse_matrix
 CASES = sorted((Path(__file__).parents[2] / "cases" / "matrix").glob("*.yaml"))
 
 
-def _expected(text: str) -> str:
-    head = [line for line in text.splitlines() if line.startswith("#>")]
-    return "\n".join(line.removeprefix("#>").removeprefix(" ") for line in head)
+MARK = "#> "
+
+
+def _message(text: str, file: str) -> str:
+    """What is said of a broken matrix; every mistake has its place."""
+    with pytest.raises(SpecError) as caught:
+        parse_matrix(text, file)
+    for error in caught.value.errors if isinstance(caught.value, SpecErrors) else (caught.value,):
+        assert error.place.file == file
+        assert error.place.line
+    return str(caught.value)
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: str(path.stem))
 def test_mistake_is_told_with_place_and_cure(path: Path) -> None:
-    text = path.read_text(encoding="utf-8")
-    with pytest.raises(SpecError) as caught:
-        parse_matrix(text, path.name)
-    assert str(caught.value) == _expected(text)
-    for error in caught.value.errors if isinstance(caught.value, SpecErrors) else (caught.value,):
-        assert error.place.file == path.name
-        assert error.place.line
+    lines = path.read_text(encoding="utf-8").split("\n")
+    text = "".join(f"{line}\n" for line in lines if line and not line.startswith(MARK))
+    message = _message(text, path.name)
+    if os.environ.get("UPDATE_GOLDEN"):
+        path.write_text(text + "".join(f"{MARK}{line}\n" for line in message.split("\n")), encoding="utf-8")
+    assert [f"{MARK}{line}" for line in message.split("\n")] == [line for line in lines if line.startswith(MARK)]
 
 
 def test_file_that_is_not_there(tmp_path: Path) -> None:
