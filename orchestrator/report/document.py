@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from orchestrator.records.model import Record, RunFile
+from orchestrator.report import installs
+from orchestrator.report.grid import Grid
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
 from orchestrator.report.table import Table, tables
@@ -23,6 +25,7 @@ class Document:
     facts: tuple[str, ...]
     pivots: tuple[Pivot, ...]
     tables: tuple[Table, ...]
+    grids: tuple[Grid, ...]
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     schema: Literal["appserver-matrix/report/1"] = field(default="appserver-matrix/report/1")
@@ -38,6 +41,7 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         facts=facts(run, records),
         pivots=pivots(run, records),
         tables=tables(run, records),
+        grids=installs.grids(run, records),
         notes=notes(records),
         left_out=left_out(run),
     )

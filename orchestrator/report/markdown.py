@@ -13,7 +13,7 @@ from orchestrator.report.table import EFFECTS, Footnote, Table
 from orchestrator.report.text import NONE, plain
 
 _LEFT = {"server", "marks", "cell", "outcome", "reason"}
-_SPECIAL = re.compile(r"[\\`*|~$]|(?<!\w)_|_(?!\w)|\](?=[(\[:])")
+_SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 from collections.abc import Sequence
 from itertools import cycle
+from textwrap import fill
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
@@ -28,6 +29,7 @@ _SETTINGS: Any = {
     "axes.spines.right": False,
 }
 _WIDTH_INCH = 9.0
+_LABEL_CHARACTERS = 120
 _LOUD: dict[str, Any] = {"color": "#b00020", "fontweight": "bold"}
 _PLAIN, _BASELINE, _OUTSIDE = "#4c78a8", "#54a24b", "#c8c8c8"
 _COLOURS = (
@@ -85,7 +87,7 @@ def _bars(axes: Axes, table: Table) -> None:
     )
     absent = [f"{row.name} (void)" for row in table.rows if row.void]
     absent += [f"{missing.name} ({missing.outcome})" for missing in table.missing]
-    axes.set_xlabel(plain("no figure: " + ", ".join(absent)) if absent else "", fontsize=7, wrap=True)
+    axes.set_xlabel(fill(plain("no figure: " + ", ".join(absent)), _LABEL_CHARACTERS) if absent else "", fontsize=7)
 
 
 def _interval(axes: Axes, at: int, row: Row) -> None:

@@ -46,7 +46,7 @@ def notes(records: Sequence[Record]) -> tuple[str, ...]:
     for record in records:
         found.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
     told = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in found.items() if note]
-    return (*LEGEND, *told)
+    return (*(LEGEND if any(record.probe == "load" for record in records) else ()), *told)
 
 
 def left_out(run: RunFile) -> tuple[LeftOut, ...]:
@@ -66,6 +66,12 @@ def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     yield from _bases(records)
     yield from _pythons(records)
     yield _cpus(run)
+    if any(record.probe == "load" for record in records):
+        yield from _measuring(run)
+    yield "Absolute figures are this machine's: compare rows of one table, never figures of two machines."
+
+
+def _measuring(run: RunFile) -> Iterator[str]:
     yield _schedule(run)
     if "overhead_s_per_cell" in run.costs:
         share = run.costs.get("orchestrator_cpu_share", 0.0)
@@ -73,7 +79,6 @@ def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
             f"Overhead {three(run.costs['overhead_s_per_cell'])} s per cell beside its timed stretches and warm-ups; "
             f"the orchestrator used {share:.1%} of a CPU while slices ran."
         )
-    yield "Absolute figures are this machine's: compare rows of one table, never figures of two machines."
 
 
 def _bases(records: Sequence[Record]) -> Iterator[str]:

@@ -87,10 +87,14 @@ def measured(of: Cell, made: Sequence[Round], build: BuiltImage | Failure | None
     return Measured(of, build or image(of), tuple(made))
 
 
-@cache
 def sample(connections: tuple[int, ...] = (8, 32)) -> list[Record]:
-    """One row for each thing that may happen to a row, at each number of connections."""
-    return assembled([item for number in connections for item in _row_kinds(number)])
+    """One row for each thing that may happen to a row, at 8 connections, at 32, or at both."""
+    return [record for record in _all() if record.cell.connections in connections]
+
+
+@cache
+def _all() -> tuple[Record, ...]:
+    return tuple(assembled([*_row_kinds(8), *_row_kinds(32)]))
 
 
 def assembled(items: Sequence[Measured], baseline: str = BASELINE) -> list[Record]:

@@ -20,7 +20,8 @@ from orchestrator.records.model import (
 from orchestrator.verdicts.rules import Effect
 
 NASTY = (
-    "a|b", "=1+1", "-2", "@x", "a,b\r\nc", '"', "[x](y)", "<b>", "`c`", "$a$", "\x1b[31mred\x1b[0m", "[b]x[/b]", "_u_",
+    "a|b", "=1+1", "-2", "@x", "a,b\r\nc", '"', "[x](y)", "<b>", "`c`", "$\\bad{$", "\x1b[31mred\x1b[0m",
+    "[b]x[/b]", "__u__", "~~s~~",
 )  # fmt: skip
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20) | st.sampled_from(NASTY)
 FIGURES = st.floats(1e-6, 1e12)

@@ -105,30 +105,29 @@ def test_markdown_shows_any_text_as_it_is(one: str, other: str) -> None:
     tokens = parser.parse(markdown.grid(("server", "reason"), [(one, other)]))
     cells = [tokens[at + 1] for at, token in enumerate(tokens) if token.type in ("th_open", "td_open")]
     assert len(cells) == 4
-    assert [plain(cell.content and "".join(child.content for child in cell.children or [])) for cell in cells] == [
-        "server", "reason", plain(one), plain(other)
-    ]  # fmt: skip
+    texts = [plain("".join(child.content for child in cell.children or [])) for cell in cells]
+    assert texts == ["server", "reason", plain(one), plain(other)]
     assert all(child.type in ("text", "text_special") for cell in cells for child in cell.children or [])
 
 
-@settings(max_examples=3, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(RUNS)
 def test_any_records_give_a_well_formed_picture(records: list[Record]) -> None:
     assert ElementTree.fromstring(picture.render(run_file(records), records)).tag == f"{SVG}svg"
 
 
-def test_a_picture_is_the_same_each_time() -> None:
-    records = sample()
-    assert picture.render(run_file(records), records) == picture.render(run_file(records), records)
-
-
 @pytest.mark.parametrize("connections", [(32,), (8, 32)])
 def test_a_picture_names_its_rows_on_a_white_ground(connections: tuple[int, ...]) -> None:
     records = sample(connections)
-    first = picture.render(run_file(records), records)
-    words = " ".join(text.text or "" for text in ElementTree.fromstring(first).iter(f"{SVG}text"))
+    made = picture.render(run_file(records), records)
+    words = " ".join(text.text or "" for text in ElementTree.fromstring(made).iter(f"{SVG}text"))
     assert all(name in words for name in ("uvicorn/standard", "granian/asgi", "lower bound"))
-    assert b"fill: #ffffff" in first  # readable on a dark page too
+    assert b"fill: #ffffff" in made
+
+
+def test_a_picture_is_the_same_each_time() -> None:
+    records = sample((32,))
+    assert picture.render(run_file(records), records) == picture.render(run_file(records), records)
 
 
 def test_json_says_its_version_and_holds_raw_figures() -> None:

@@ -1,0 +1,17 @@
+"""A plain table of texts with its legend and its reasons: what the probes of single cells are told in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Grid:
+    """`rows`: one text per column. `legend`: how to read them; `reasons`: what lies behind single marks."""
+
+    title: str
+    common: str
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    legend: tuple[str, ...] = ()
+    reasons: tuple[str, ...] = ()

@@ -1,0 +1,172 @@
+"""What the install probe found: which server installs where, by which means, at what cost, and does it serve then."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+from orchestrator.records.model import InstallSection, Record, RunFile
+from orchestrator.report.grid import Grid
+from orchestrator.report.text import NONE, listed, scaled, three
+
+SYMBOLS = {"pure": "○", "wheel": "●", "compiled": "■", "failed": "✗"}
+MEANINGS = {
+    "○": "pure Python",
+    "●": "wheels for this platform",
+    "■": "compiled here",
+    "!": "installs, but does not serve",
+    "✗": "fails",
+    "?": "no outcome: the image could not be made",
+    NONE: "not asked for",
+}
+KINDS = {
+    "no_wheel": ("w", "no wheel"),
+    "no_compiler": ("c", "no compiler"),
+    "missing_header": ("h", "missing header"),
+    "missing_library": ("l", "missing library"),
+    "build_error": ("b", "build error"),
+    "wrong_python": ("p", "wrong Python"),
+    "conflict": ("v", "conflict of versions"),
+    "no_package_manager": ("m", "no package manager"),
+    "no_system_package": ("s", "no such system package"),
+    "timeout": ("t", "over the time limit"),
+}
+"""A letter and the words for each kind of docs/images.md."""
+
+Where = tuple[str, str]
+"""Flavour and install mode."""
+
+
+def of_install(records: Sequence[Record]) -> list[Record]:
+    return [record for record in records if record.probe == "install"]
+
+
+def grids(run: RunFile, records: Sequence[Record]) -> tuple[Grid, ...]:
+    """Servers × (flavour, mode) in symbols, and the cost of one install of each server. None without such records."""
+    found = of_install(records)
+    return (_outcomes(run, found), _costs(run, found)) if found else ()
+
+
+def _outcomes(run: RunFile, found: Sequence[Record]) -> Grid:
+    places = list(dict.fromkeys(_where(record) for record in found))
+    by_server = _by_server(found)
+    rows = [
+        (name, *(mark(by_place[place]) if place in by_place else NONE for place in places))
+        for name, by_place in by_server.items()
+    ]
+    texts = {text for _, *marks in rows for text in marks}
+    return Grid(
+        title="What installs where",
+        common=_common(run, found),
+        columns=("server", *(_titled(run, place) for place in places)),
+        rows=(*rows, ("installs and serves", *(_score(by_server, place) for place in places))),
+        legend=_legend(texts),
+        reasons=_reasons(run, found),
+    )
+
+
+def mark(record: Record) -> str:
+    """● or ✗c or ○! …: the outcome, the kind of a failure, and whether it serves."""
+    section = record.install
+    if section is None:
+        return "?"
+    if section.error:
+        return SYMBOLS["failed"] + _kind(section.error.kind)[0]
+    return SYMBOLS[section.outcome] + ("!" if section.serves is False else "")
+
+
+def _kind(kind: str) -> tuple[str, str]:
+    return KINDS.get(kind, ("", kind.replace("_", " ")))
+
+
+def _where(record: Record) -> Where:
+    return record.cell.flavour, record.cell.mode
+
+
+def _by_server(found: Sequence[Record]) -> Mapping[str, Mapping[Where, Record]]:
+    servers: dict[str, dict[Where, Record]] = {}
+    for record in found:
+        servers.setdefault(_name(record), {}).setdefault(_where(record), record)
+    return servers
+
+
+def _name(record: Record) -> str:
+    return f"{record.cell.server}/{record.cell.variant}"
+
+
+def _titled(run: RunFile, place: Where) -> str:
+    """slim wheel; without Docker there is but the host's own Python."""
+    flavour, mode = place
+    return mode if run.engine.get("name") == "local" else f"{flavour} {mode}"
+
+
+def _score(by_server: Mapping[str, Mapping[Where, Record]], place: Where) -> str:
+    tried = [by_place[place].install for by_place in by_server.values() if place in by_place]
+    return f"{sum(bool(section and section.serves) for section in tried)} of {len(tried)}"
+
+
+def _common(run: RunFile, found: Sequence[Record]) -> str:
+    pythons = listed(list(dict.fromkeys(f"Python {s.python}, {s.libc}, {s.arch}" for s in _sections(found))))
+    if run.engine.get("name") == "local":
+        return f"the host's own Python alone, flavours were not covered: {pythons}"
+    return pythons
+
+
+def _sections(found: Sequence[Record]) -> list[InstallSection]:
+    return [record.install for record in found if record.install]
+
+
+def _legend(texts: set[str]) -> tuple[str, ...]:
+    used = [f"{sign} {words}" for sign, words in MEANINGS.items() if any(sign in text for text in texts)]
+    kinds = [f"✗{letter} {words}" for letter, words in KINDS.values() if f"✗{letter}" in texts]
+    return ("; ".join((*used, *kinds)) + ".",)
+
+
+def _reasons(run: RunFile, found: Sequence[Record]) -> tuple[str, ...]:
+    """One line for each server and reason, with every place where it holds."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for record in found:
+        if why := _why(record):
+            places.setdefault((_name(record), mark(record), why), []).append(_titled(run, _where(record)))
+    return tuple(f"{name} {sign} ({', '.join(where)}): {why}" for (name, sign, why), where in places.items())
+
+
+def _why(record: Record) -> str:
+    section = record.install
+    if section is None:
+        return record.reason.line if record.reason else "no reason is known"
+    return section.error.line if section.error else section.why_not
+
+
+_COSTS: Mapping[str, Callable[[Record, InstallSection], str]] = {
+    "server": lambda record, section: _name(record),
+    "outcome": lambda record, section: section.outcome,
+    "download s": lambda record, section: three(section.seconds.get("download", 0.0)),
+    "build s": lambda record, section: three(section.seconds.get("build", 0.0)),
+    "install s": lambda record, section: three(section.seconds.get("install", 0.0)),
+    "MB fetched": lambda record, section: scaled(section.bytes_downloaded, 1e6),
+    "MB added": lambda record, section: scaled(section.size_added, 1e6),
+    "files": lambda record, section: str(len(section.packages)),
+    "system packages": lambda record, section: " ".join(section.system) or NONE,
+}
+
+
+def _costs(run: RunFile, found: Sequence[Record]) -> Grid:
+    """The first install of each server that worked, and the first that compiled."""
+    rows: dict[tuple[str, bool], tuple[str, ...]] = {}
+    for record in found:
+        section = record.install
+        if section and not section.error:
+            where = _titled(run, _where(record))
+            texts = [text(record, section) for text in _COSTS.values()]
+            rows.setdefault((_name(record), section.outcome == "compiled"), (texts[0], where, *texts[1:]))
+    names = tuple(_COSTS)
+    return Grid(
+        title="What an install costs",
+        common="the first one of each server that worked, and the first that compiled",
+        columns=(names[0], "where", *names[1:]),
+        rows=tuple(rows.values()),
+        legend=(
+            "Seconds of wall clock while builds ran side by side; preparing the metadata of a source counts as download. "
+            "MB: 1,000,000 bytes, of the files that the server brought beyond the frameworks.",
+        ),
+    )
