@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import dataclasses
 import json
-import os
 import statistics
 import subprocess
 import sys
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from loadgen.affinity import allowed
 from loadgen.errors import EngineError
 from loadgen.run import load
 from loadgen.spec import Expect, Json, LoadSpec, Tls
@@ -75,7 +75,7 @@ def _found(shape: Shape, results: list[Json]) -> Json:
 
 def two_cpus() -> tuple[int | None, int | None]:
     """The CPUs to pin the client and the server to; None, None where there are no two."""
-    cpus = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+    cpus = allowed()
     return (cpus[-1], cpus[0]) if len(cpus) > 1 else (None, None)
 
 

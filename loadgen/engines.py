@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import json
-import os
 import resource
 import subprocess
 import tempfile
@@ -20,6 +19,7 @@ from urllib.parse import urlsplit
 
 from loadgen import histogram, proc
 from loadgen import slice as builtin
+from loadgen.affinity import pinned
 from loadgen.errors import EngineError, SpecError
 from loadgen.exchange import ring
 from loadgen.result import KINDS, SCHEMA, connections
@@ -70,7 +70,7 @@ def run_engine(spec: LoadSpec) -> Json:
     if spec.warmup_s:
         warm = dataclasses.replace(spec, engine="builtin", duration_s=spec.warmup_s, warmup_s=0.0, watch_pid=None)
         builtin.run(warm)
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, pinned(spec.cpus):
         command, read = ENGINES[spec.engine](spec, Path(folder))
         tree = _tree(spec)
         before, used = snapshot(tree), resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -79,34 +79,41 @@ def run_engine(spec: LoadSpec) -> Json:
         after = snapshot(_tree(spec))
         found = read()
     user, system = own.ru_utime - used.ru_utime, own.ru_stime - used.ru_stime
-    requests = found.requests
+    client = {
+        "user_s": user,
+        "system_s": system,
+        "share": (user + system) / ((after.at - before.at) / 1e9),
+        "involuntary_switches": own.ru_nivcsw - used.ru_nivcsw,
+    }
+    return {
+        **_counted(spec, found),
+        "client": client,
+        "kernel": kernel_use(before, after),
+        "server": proc.between(before.server, after.server, proc.memory(tuple(after.server))),
+        "host": proc.shares(before.cpus, after.cpus),
+    }
+
+
+def _counted(spec: LoadSpec, found: Found) -> Json:
+    """The part of a LoadResult that the engine itself counted."""
+    errors = {kind: found.errors.get(kind, 0) for kind in KINDS}
+    kind = next((kind for kind, count in errors.items() if count), None)
     return {
         "schema": SCHEMA,
         "spec": spec.to_json(),
         "elapsed_s": found.elapsed_s,
-        "requests": requests,
-        "rps": requests / found.elapsed_s,
+        "requests": found.requests,
+        "rps": found.requests / found.elapsed_s,
         "latency": histogram.of_counts(found.latencies),
         "service": None,
-        "errors": {kind: found.errors.get(kind, 0) for kind in KINDS},
-        "first_error": next(
-            ({"kind": k, "detail": f"counted by {spec.engine}"} for k, n in found.errors.items() if n), None
-        ),
-        "connections": connections(spec.connections, 0, requests, 0),
+        "errors": errors,
+        "first_error": kind and {"kind": kind, "detail": f"counted by {spec.engine}, which says no more"},
+        "connections": connections(spec.connections, 0, found.requests, 0),
         "tls": None,
-        "bytes": {"sent": requests * ring(spec)[0].size, "received": found.received},
-        "client": {
-            "user_s": user,
-            "system_s": system,
-            "share": (user + system) / ((after.at - before.at) / 1e9),
-            "involuntary_switches": own.ru_nivcsw - used.ru_nivcsw,
-        },
+        "bytes": {"sent": found.requests * ring(spec)[0].size, "received": found.received},
         "per_100ms": found.per_100ms,
-        "kernel": kernel_use(before, after),
         "late": None,
         "client_late": False,
-        "server": proc.between(before.server, after.server, proc.memory(tuple(after.server))),
-        "host": proc.shares(before.cpus, after.cpus),
     }
 
 
@@ -124,14 +131,12 @@ def _refuse_unsupported(spec: LoadSpec) -> None:
 
 
 def _run(spec: LoadSpec, command: list[str]) -> None:
-    pin = (lambda: os.sched_setaffinity(0, spec.cpus)) if spec.cpus and hasattr(os, "sched_setaffinity") else None
     try:
         done = subprocess.run(
             command,
             capture_output=True,
             text=True,
             timeout=spec.duration_s + GRACE_S,
-            preexec_fn=pin,
             check=False,
         )
     except FileNotFoundError:

@@ -7,6 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
+from loadgen.affinity import allowed
 from loadgen.spec import Json
 
 CPU = Path("/sys/devices/system/cpu")
@@ -22,7 +23,7 @@ def facts() -> Json:
         "machine": platform.machine(),
         "cpu_model": _cpu_model(cpuinfo),
         "cpus_online": os.cpu_count(),
-        "affinity": _affinity(),
+        "affinity": allowed() or None,
         "smt_siblings": _siblings(),
         "governor": _text(CPU / "cpu0" / "cpufreq" / "scaling_governor"),
         "memory_bytes": _memory(),
@@ -53,10 +54,6 @@ def _cpu_model(cpuinfo: str) -> str | None:
             if key.strip() == name:
                 return value.strip()
     return platform.processor() or None
-
-
-def _affinity() -> list[int] | None:
-    return sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None
 
 
 def _siblings() -> list[str] | None:

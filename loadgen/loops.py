@@ -16,8 +16,9 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
 
     Appends the number of right answers so far to `marks` for every 10 ms that have passed.
     """
-    wait, examine = pool.poller.wait, pool.examine
-    recv, send, exchanges, started, held = pool.recv, pool.send, pool.exchange, pool.started, pool.held
+    wires, examine = pool.wires, pool.examine
+    wait, recv, send = wires.poller.wait, wires.recv, wires.send
+    exchanges, started, held = pool.exchange, pool.started, pool.held
     answered = pool.tally.latencies
     add, clock = answered.append, perf_counter_ns
     now = clock()
@@ -38,7 +39,7 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
                 exchanges[fd] = exchange = exchange.next
                 sent = send[fd](exchange.request)
                 if sent != exchange.size:
-                    pool.unsent(fd, exchange.request[sent:])
+                    wires.unsent(fd, exchange.request[sent:])
             except OSError as error:
                 pool.failed(fd, error)
         now = clock()
@@ -50,8 +51,8 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
 
 def open_loop(pool: Pool, arrivals: Arrivals, until: int, marks: list[int]) -> None:
     """Send each arrival at its time, or as soon after it as a connection is free, until `until`."""
-    wait, examine, ready = pool.poller.wait_fine, pool.examine, pool.ready
-    recv, exchanges, started, due, held = pool.recv, pool.exchange, pool.started, pool.due, pool.held
+    wait, recv, examine, ready = pool.wires.poller.wait_fine, pool.wires.recv, pool.examine, pool.ready
+    exchanges, started, due, held = pool.exchange, pool.started, pool.due, pool.held
     answered = pool.tally.latencies
     add, add_service, clock = answered.append, pool.tally.services.append, perf_counter_ns
     now = clock()

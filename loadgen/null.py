@@ -15,8 +15,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
+from loadgen.affinity import pinned
 from loadgen.poller import system_poller
-from loadgen.snapshot import pin
 from loadgen.stream import TlsStream
 
 READ = 4096
@@ -104,10 +104,10 @@ def main(argv: list[str]) -> int:
     options = parser.parse_args(argv)
     if bool(options.cert) != bool(options.key):
         parser.error("--cert and --key go together")
-    pin(() if options.cpu is None else (options.cpu,))
     content = b"x" * options.body_bytes if options.body is None else options.body.encode()
     context = server_context(options.cert, options.key) if options.cert else None
-    with socket.create_server((options.host, options.port), backlog=1024) as listener:
+    cpus = () if options.cpu is None else (options.cpu,)
+    with pinned(cpus), socket.create_server((options.host, options.port), backlog=1024) as listener:
         print(listener.getsockname()[1], flush=True)
         for number in (signal.SIGTERM, signal.SIGINT):  # the first would mean nothing to PID 1 of a container
             signal.signal(number, lambda *_: os._exit(0))

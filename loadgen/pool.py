@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import os
-import socket
 import ssl
 from collections.abc import Callable
-from errno import EINPROGRESS, ENOTCONN
-from functools import partial
 from time import perf_counter_ns
 
 from loadgen.answer import MAX_BODY, Answer, Parser
 from loadgen.errors import ProtocolError
 from loadgen.exchange import Exchange
-from loadgen.poller import system_poller
-from loadgen.stream import Address, TlsStream
 from loadgen.tally import Tally
+from loadgen.wires import Wires
 
 MAX_READ = 65536
 SLACK = 65536  # bytes that a wrong body may be longer than the right one before reading stops
@@ -24,16 +19,13 @@ IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
 class Pool:
-    """Per file descriptor: how to read and write, which exchange is in flight, since when, what came.
+    """Per file descriptor: which exchange is in flight, since when, and what came of its answer so far.
 
-    `held` has an entry while an answer is incomplete. `recv` of a connection that has something else to
-    do first (handshake, unsent bytes) is a function that does it, so that the hot loops know no states.
+    `held` has an entry while an answer is incomplete, or is to be looked at more closely.
     """
 
-    def __init__(self, address: Address, exchanges: list[Exchange], timeout_s: float) -> None:
-        self.poller = system_poller()
-        self.recv: dict[int, Callable[[int], bytes]] = {}
-        self.send: dict[int, Callable[[bytes], int]] = {}
+    def __init__(self, wires: Wires, exchanges: list[Exchange], timeout_s: float) -> None:
+        self.wires = wires
         self.exchange: dict[int, Exchange] = {}
         self.started: dict[int, int] = {}  # when the request in flight was sent
         self.due = self.started  # when it was scheduled; an open loop puts a dict of its own
@@ -41,18 +33,13 @@ class Pool:
         self.idle: dict[int, int] = {}  # connections without a request, and since when; longest first
         self.tally = Tally()
         self.counted_from = 0  # requests due before this time count nowhere
-        self.opened = 0
         self.read_size = MAX_READ
         self.ready: Callable[[int, int], None] = self.begin  # what a connection that is free does next
         self._parsers: dict[int, Parser] = {}
         self._fresh: set[int] = set()  # connections without an answer so far
-        self._socks: dict[int, socket.socket] = {}
-        self._streams: dict[int, TlsStream] = {}
         self._down: list[tuple[int, Exchange]] = []  # connections to be opened again, and when
         self._exchanges = exchanges
-        self._address = address
         self._timeout_ns = int(timeout_s * 1e9)
-        self._session: ssl.SSLSession | None = None
 
     def open_all(self, connections: int) -> None:
         """Open the slice's connections, the exchanges dealt out in turn."""
@@ -66,37 +53,15 @@ class Pool:
             self.ready(fd, now)
 
     def _connect(self, exchange: Exchange) -> int | None:
-        sock = socket.socket(self._address.family, socket.SOCK_STREAM)
-        sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.opened += 1
-        code = sock.connect_ex(self._address.sockaddr)
-        if code not in (0, EINPROGRESS):
-            sock.close()
-            self._refused(exchange, OSError(code, os.strerror(code)))
+        try:
+            fd = self.wires.open()
+        except OSError as error:
+            self._refused(exchange, error)
             return None
-        fd = sock.fileno()
-        self._socks[fd] = sock
         self.exchange[fd] = exchange
         self._fresh.add(fd)
         self.held[fd] = b""  # so that a first answer comes to `examine`
-        self.recv[fd], self.send[fd] = sock.recv, sock.send
-        if self._address.context is not None:
-            wrap = partial(
-                self._address.context.wrap_bio, server_hostname=self._address.server_name, session=self._session
-            )
-            stream = self._streams[fd] = TlsStream(sock, wrap)
-            self.recv[fd], self.send[fd] = partial(self._shake, fd, stream), stream.start
-        self.poller.add(fd, write=False)
         return fd
-
-    def _shake(self, fd: int, stream: TlsStream, _size: int) -> bytes:
-        if stream.shake():
-            self.recv[fd], self.send[fd] = stream.recv, stream.send
-            if fd in self.started:
-                self._push(fd, self.exchange[fd].request)
-            return stream.pending()
-        raise BlockingIOError
 
     def begin(self, fd: int, now: int) -> None:
         """Send the connection's exchange; its start is `now`."""
@@ -104,30 +69,9 @@ class Pool:
         self.started[fd] = now
         self.tally.sent += exchange.size
         try:
-            self._push(fd, exchange.request)
+            self.wires.push(fd, exchange.request)
         except OSError as error:
             self.failed(fd, error)
-
-    def _push(self, fd: int, data: bytes) -> None:
-        try:
-            sent = self.send[fd](data)
-        except OSError as error:
-            if not isinstance(error, BlockingIOError) and error.errno != ENOTCONN:
-                raise
-            sent = 0
-        if sent != len(data):
-            self.unsent(fd, data[sent:])
-
-    def unsent(self, fd: int, rest: bytes) -> None:
-        """Send `rest` once the connection takes it."""
-        self.poller.change(fd, write=True)
-        self.recv[fd] = partial(self._flush, fd, rest, self.recv[fd])
-
-    def _flush(self, fd: int, rest: bytes, recv: Callable[[int], bytes], size: int) -> bytes:
-        self.poller.change(fd, write=False)
-        self.recv[fd] = recv
-        self._push(fd, rest)
-        return recv(size)
 
     def examine(self, fd: int, data: bytes, now: int) -> None:
         """Take bytes that the hot loop did not recognise as one whole right answer."""
@@ -186,7 +130,10 @@ class Pool:
 
     def _go_on(self, fd: int, now: int, *, closes: bool) -> None:
         if fd in self._fresh:
-            self._established(fd)
+            self._fresh.discard(fd)
+            resumed = self.wires.handshake(fd)
+            self.tally.handshakes += resumed is not None
+            self.tally.resumed += resumed is True
         self.started.pop(fd)
         self.due.pop(fd, None)
         exchange = self.exchange[fd] = self.exchange[fd].next
@@ -195,14 +142,6 @@ class Pool:
             self.open(exchange, now)
         else:
             self.ready(fd, now)
-
-    def _established(self, fd: int) -> None:
-        self._fresh.discard(fd)
-        if fd in self._streams:
-            tls = self._streams[fd].tls
-            self._session = tls.session
-            self.tally.handshakes += 1
-            self.tally.resumed += bool(tls.session_reused)
 
     def failed(self, fd: int, error: OSError) -> None:
         """Take an exception of a connection's recv or send."""
@@ -274,13 +213,10 @@ class Pool:
 
     def drop(self, fd: int) -> None:
         """Close a connection and forget it."""
-        for table in (self.recv, self.send, self.exchange, self.held, self._parsers, self._streams):
+        for table in (self.exchange, self.started, self.due, self.held, self.idle, self._parsers):
             table.pop(fd, None)
-        self.started.pop(fd, None)
-        self.due.pop(fd, None)
-        self.idle.pop(fd, None)
         self._fresh.discard(fd)
-        self._socks.pop(fd).close()
+        self.wires.drop(fd)
 
     def tick(self, now: int) -> None:
         """Every 10 ms: open what is to be opened again, end the requests that ran out of time."""
@@ -304,12 +240,6 @@ class Pool:
         """Count from nothing."""
         self.settle_bytes()
         self.tally = Tally()
-
-    def close(self) -> None:
-        """Close every connection and the poller."""
-        for fd in list(self._socks):
-            self.drop(fd)
-        self.poller.close()
 
 
 def _limit(exchange: Exchange) -> int:

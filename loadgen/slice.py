@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import gc
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from time import perf_counter_ns
 
 from loadgen import proc
+from loadgen.affinity import pinned
 from loadgen.exchange import ring
 from loadgen.loops import closed_loop, drain, open_loop
 from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
 from loadgen.result import Open, Stretch, result
-from loadgen.snapshot import Snapshot, pin, snapshot
+from loadgen.snapshot import Snapshot, snapshot
 from loadgen.spec import Json, LoadSpec
-from loadgen.stream import address_of
+from loadgen.stream import resolve
+from loadgen.wires import Wires
 
 LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
 
@@ -30,13 +31,14 @@ def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None
     batch of answers that reaches its end, and its real length is what `elapsed_s` says. An open loop's
     consists of the requests that are due in it, and each gets its answer or its error. Raises SpecError.
     """
-    pool = Pool(address_of(spec), ring(spec), spec.timeout_s)
+    wires = Wires(resolve(spec.url, spec.tls))
+    pool = Pool(wires, ring(spec), spec.timeout_s)
     measure = _closed if spec.loop == "closed" else _open
     try:
-        with _pinned(spec.cpus), _without_gc():
+        with pinned(spec.cpus), _without_gc():
             stretch = measure(spec, pool, begin or perf_counter_ns(), [] if marks is None else marks)
     finally:
-        pool.close()
+        wires.close()
     return result(spec, stretch)
 
 
@@ -47,7 +49,7 @@ def _closed(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch
     server = _server(spec)
     closed_loop(pool, start, [])
     pool.fresh_tally()
-    opened = pool.opened
+    opened = pool.wires.opened
     before = snapshot(server)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
     elapsed = perf_counter_ns() - before.at
@@ -64,7 +66,7 @@ def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     server = _server(spec)
     open_loop(pool, arrivals, start, [])
     pool.fresh_tally()
-    opened = pool.opened
+    opened = pool.wires.opened
     before = snapshot(server)
     open_loop(pool, arrivals, end, marks)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
@@ -84,7 +86,7 @@ def _stretch(
     after = snapshot(_server(spec))
     pool.settle_bytes()
     memory = proc.memory(tuple(after.server))
-    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.opened, memory, open_)
+    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, open_)
 
 
 def _ns(seconds: float) -> int:
@@ -93,16 +95,6 @@ def _ns(seconds: float) -> int:
 
 def _server(spec: LoadSpec) -> tuple[int, ...]:
     return () if spec.watch_pid is None else proc.tree(spec.watch_pid)
-
-
-@contextmanager
-def _pinned(cpus: tuple[int, ...]) -> Iterator[None]:
-    before = pin(cpus)
-    try:
-        yield
-    finally:
-        if before is not None:
-            os.sched_setaffinity(0, before)
 
 
 @contextmanager

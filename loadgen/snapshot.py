@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import resource
 from dataclasses import dataclass
 from time import perf_counter_ns
@@ -58,12 +57,3 @@ def kernel_use(before: Snapshot, after: Snapshot) -> Json | None:
         "passive_opens": after.kernel[0] - before.kernel[0],
         "retransmits": after.kernel[1] - before.kernel[1],
     }
-
-
-def pin(cpus: tuple[int, ...]) -> set[int] | None:
-    """Pin this process to `cpus` where the system can; what it was pinned to before, None if unchanged."""
-    if not cpus or not hasattr(os, "sched_setaffinity"):
-        return None
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, cpus)
-    return before

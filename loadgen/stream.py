@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 from loadgen.errors import SpecError
-from loadgen.spec import LoadSpec, Tls
+from loadgen.spec import Tls
 
 _PIECE = 65536  # plain bytes that one TlsStream.send takes at most
 
@@ -55,11 +55,6 @@ def tls_context(tls: Tls) -> ssl.SSLContext:
     return context
 
 
-def address_of(spec: LoadSpec) -> Address:
-    """The address of a spec's server."""
-    return resolve(spec.url, spec.tls)
-
-
 class TlsStream:
     """TLS over a non-blocking socket, through memory: one system call reads all records that are there.
 
@@ -71,13 +66,15 @@ class TlsStream:
         self._in = ssl.MemoryBIO()
         self._out = ssl.MemoryBIO()
         self.tls = wrap(self._in, self._out)
+        self.kept = b""  # what is to be sent once the handshake is done
         self._unsent = b""
         self._owed = 0  # 1 while a piece's last byte is encrypted, but not yet reported as sent
 
     def start(self, data: bytes) -> int:
-        """Begin the handshake; `data` counts as taken, and is to be sent after it."""
+        """Begin the handshake; `data` counts as taken, and is kept to be sent after it."""
         self._advance()
         self._drain()
+        self.kept = data
         return len(data)
 
     def shake(self) -> bool:

