@@ -76,6 +76,10 @@ class LoadFailed(MatrixError):
     """The load generator could not do its work."""
 
 
+class AgentGone(LoadFailed):
+    """The load generator's process or container is no more."""
+
+
 def nearest(name: str, valid: Iterable[str]) -> str:
     """The valid name closest to `name`, or "" where none is close."""
     return next(iter(difflib.get_close_matches(name, list(valid), n=1, cutoff=0.5)), "")

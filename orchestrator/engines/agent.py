@@ -6,7 +6,7 @@ import json
 import threading
 from typing import Any, Protocol
 
-from orchestrator.errors import LoadFailed
+from orchestrator.errors import AgentGone, LoadFailed
 
 Answer = dict[str, Any]
 
@@ -31,7 +31,7 @@ class Agent:
         self._lock = threading.Lock()
 
     def call(self, op: str, *, timeout_s: float = 30.0, **fields: Any) -> Answer:
-        """Ask and wait for the answer, `ok` true or not. Raises LoadFailed where the agent is gone or silent."""
+        """Ask and wait for the answer, `ok` true or not. Raises AgentGone, or LoadFailed where it is silent."""
         with self._lock:
             try:
                 self._channel.send(json.dumps({"op": op, **fields}))
@@ -39,7 +39,7 @@ class Agent:
             except TimeoutError as error:
                 raise LoadFailed(f"the load generator did not answer {op!r} within {timeout_s:.0f} s") from error
             except (OSError, ValueError) as error:
-                raise LoadFailed(f"the load generator went away during {op!r}: {error}") from error
+                raise AgentGone(f"the load generator went away during {op!r}: {error}") from error
         if not isinstance(answer, dict):
             raise LoadFailed(f"the load generator answered {op!r} with something that is no object")
         return answer

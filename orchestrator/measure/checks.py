@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from orchestrator.engines.agent import Answer
 from orchestrator.engines.protocol import Running
 from orchestrator.errors import ServerFailed
 from orchestrator.measure.results import Check, Mismatch
@@ -39,18 +40,23 @@ def request_of(workload: Workload, running: Running) -> dict[str, Any]:
 
 def check_server(running: Running, first: Workload, declares: Declares) -> Check:
     """Wait for a right answer, then look at what runs. Raises ServerFailed with the server's own words."""
-    request = request_of(first, running)
-    expect = {"status": 200, "body": _known_body(first)}
-    answer = running.agent.call(
-        "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
-    )
-    if not answer.get("ok"):
-        raise ServerFailed(_why_not_ready(running, answer))
+    answer = wait_ready(running, first)
     fingerprint, keepalive, probes = _probe(running)
     time.sleep(0.05)  # a line of an access log takes a moment from the server to the engine
     access_log = running.log().count("logprobe") >= probes // 2
     found = {**{name: fingerprint.get(name) for name in _PROBED}, "keepalive": keepalive, "access_log": access_log}
     return Check(float(answer["seconds"]), fingerprint, compare(declares, found), keepalive, access_log)
+
+
+def wait_ready(running: Running, first: Workload) -> Answer:
+    """Ask until the right answer comes. Raises ServerFailed with the server's own words."""
+    request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
+    answer = running.agent.call(
+        "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
+    )
+    if not answer.get("ok"):
+        raise ServerFailed(_why_not_ready(running, answer))
+    return answer
 
 
 def compare(declares: Declares, found: Mapping[str, Any]) -> tuple[Mismatch, ...]:

@@ -10,7 +10,8 @@ from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.install import probe_install
 from orchestrator.measure.results import Failure, Section
 from orchestrator.measure.rounds import Plan
+from orchestrator.measure.shutdown import probe_shutdown
 
 Probe = Callable[[Engine, Plan, Cell, BuiltImage | Failure], Section | Failure]
 
-PROBES: Mapping[str, Probe] = {"install": probe_install}
+PROBES: Mapping[str, Probe] = {"install": probe_install, "shutdown": probe_shutdown}

@@ -21,6 +21,7 @@ from orchestrator.measure.events import Emit, ServersUp, SliceDone
 from orchestrator.measure.parallel import parallel
 from orchestrator.measure.results import Check, Failure, Round, Slice
 from orchestrator.spec.models import Matrix, Schedule
+from orchestrator.spec.resolved import Variant
 
 STARTS_AT_ONCE = 3
 TIMEOUT_S = 10.0
@@ -74,7 +75,7 @@ def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[s
 def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
     """Start a cell's server and check its answers. A server that fails is stopped, and the Failure says why."""
     try:
-        running = engine.start(_launch(plan, cell))
+        running = engine.start(launch_of(plan, cell, cell.variant))
     except ServerFailed as error:
         return Failure("start", error.what)
     try:
@@ -88,11 +89,12 @@ def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
     return Started(running, check, answers)
 
 
-def _launch(plan: Plan, cell: Cell) -> Launch:
+def launch_of(plan: Plan, cell: Cell, variant: Variant) -> Launch:
+    """How a cell's server is started, as `variant` says: its own, or one that differs from it in the command."""
     return Launch(
         id=cell.launch_id,
         image=plan.images[cell.image],
-        variant=cell.variant,
+        variant=variant,
         module=plan.matrix.apps[cell.app].module,
         workers=cell.workers,
         threads=cell.threads,

@@ -184,6 +184,7 @@ def _point(cell: Cell) -> CellPoint:
         threads=cell.threads,
         tls=cell.tls,
         connections=cell.connections,
+        tuned=cell.tuned,
     )
 
 

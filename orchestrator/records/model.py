@@ -7,14 +7,13 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
+
+from orchestrator.records.lifecycle import ShutdownSection
+from orchestrator.records.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
 Outcome = Literal["measured", "not_built", "not_installed", "not_started", "load_failed"]
-
-
-class Stored(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True, serialize_by_alias=True)
 
 
 class CellPoint(Stored):
@@ -32,6 +31,7 @@ class CellPoint(Stored):
     threads: int | None
     tls: bool
     connections: int
+    tuned: bool = Field(default=False, description="started and stopped as the entry's `shutdown` says")
 
 
 class Reason(Stored):
@@ -167,8 +167,9 @@ class Record(Stored):
     image: ImageFacts | None
     rounds: list[RoundRecord] = Field(default=[], description="of the load probe")
     summary: Summary | None = Field(default=None, description="of the load probe")
-    verdicts: list[VerdictRecord] = []
+    verdicts: list[VerdictRecord] = Field(default=[])
     install: InstallSection | None = Field(default=None, description="of the install probe")
+    shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
     written: str
 
 

@@ -11,7 +11,8 @@ from pydantic import ValidationError
 
 from orchestrator.cells.model import file_name
 from orchestrator.errors import Place, SpecError
-from orchestrator.records.model import Record, RunFile, Stored
+from orchestrator.records.model import Record, RunFile
+from orchestrator.records.stored import Stored
 
 RUN_FILE = "run.json"
 S = TypeVar("S", bound=Stored)

@@ -8,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from orchestrator.records.model import Outcome, Record, RunFile, Stored
+from orchestrator.records.model import Outcome, Record, RunFile
+from orchestrator.records.stored import Stored
 from orchestrator.verdicts import rules
 
 DOCS = Path(__file__).parents[3] / "docs"
