@@ -6,10 +6,12 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 
-from orchestrator.records.model import Estimate, Record, RunFile, Summary
+from orchestrator.records.model import Estimate, InstallSection, Record, RunFile, Summary
 from orchestrator.report.entries import effects
+from orchestrator.report.installs import of_install
 from orchestrator.report.setup import banner
 from orchestrator.report.table import Row, tables
+from orchestrator.report.text import NONE
 
 _FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
@@ -32,8 +34,9 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
     lines = [_values(run, record, rows.get(record.id)) for record in records]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(COLUMNS)
-    writer.writerows([safe(line.get(name)) for name in COLUMNS] for line in lines)
+    columns = INSTALL_COLUMNS if of_install(records) else COLUMNS
+    writer.writerow(columns)
+    writer.writerows([safe(line.get(name)) for name in columns] for line in lines)
     return buffer.getvalue()
 
 
@@ -67,6 +70,7 @@ def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
         "rank": row.rank if row else None,
         "tied": row.tied if row and row.rank else None,
         **(_figures(record.summary) if record.summary else {}),
+        **(_installed(record.install) if record.install else {}),
         "base": image.base if image else None,
         "standin": image.standin if image else None,
         "digest": image.digest if image else None,
@@ -81,6 +85,22 @@ def _figures(summary: Summary) -> dict[str, Value]:
     return found | {f"latency_{name}_us": summary.latency_us.get(name) for name in _PERCENTILES}
 
 
+def _installed(section: InstallSection) -> dict[str, Value]:
+    error, files = section.error, section.packages
+    return {
+        **section.model_dump(include={"bytes_downloaded", "size_added", "libc", "arch", "pip", "serves", "why_not"}),
+        **{f"{step}_s": seconds for step, seconds in section.seconds.items()},
+        "install": section.outcome,
+        "error_kind": error.kind if error else None,
+        "error_line": error.line if error else None,
+        "files": " ".join(file.file for file in files),
+        "tags": " ".join(file.tag or NONE for file in files),
+        "system_packages": " ".join(section.system),
+        "python_version": section.python,
+        "ready_s": section.ready_s,
+    }
+
+
 COLUMNS = (
     "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
     "workload", "workers", "threads", "tls", "connections", "baseline", "outcome", "stage", "reason", "verdicts",
@@ -89,4 +109,9 @@ COLUMNS = (
     "cpu_us_per_request_high", "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "processes",
     "connections_per_request", "ready_s", "slices", "requests", "errors", "between", "within", "base", "standin",
     "digest",
+)  # fmt: skip
+INSTALL_COLUMNS = (
+    *COLUMNS[: COLUMNS.index("verdicts")], "install", "error_kind", "error_line", "serves", "ready_s", "why_not",
+    "files", "tags", "system_packages", "system_s", "download_s", "build_s", "install_s", "bytes_downloaded",
+    "size_added", "python_version", "libc", "arch", "pip", "base", "standin", "digest",
 )  # fmt: skip

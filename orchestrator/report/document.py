@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report import installs
-from orchestrator.report.grid import Grid
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
+from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import Table, tables
 
 
@@ -18,6 +18,7 @@ from orchestrator.report.table import Table, tables
 class Document:
     """`banner` is "" but for a dry run, and heads every rendering. `pivots`: none where connections do not vary."""
 
+    schema: Literal["appserver-matrix/report/1"]
     banner: str
     run: str
     suite: str
@@ -25,15 +26,15 @@ class Document:
     facts: tuple[str, ...]
     pivots: tuple[Pivot, ...]
     tables: tuple[Table, ...]
-    grids: tuple[Grid, ...]
+    sheets: tuple[Sheet, ...]
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
-    schema: Literal["appserver-matrix/report/1"] = field(default="appserver-matrix/report/1")
 
 
 def document(run: RunFile, records: Sequence[Record]) -> Document:
     """Everything that a renderer lays out. Pure: the same run gives the same document."""
     return Document(
+        schema="appserver-matrix/report/1",
         banner=banner(run),
         run=run.id,
         suite=run.suite,
@@ -41,7 +42,7 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         facts=facts(run, records),
         pivots=pivots(run, records),
         tables=tables(run, records),
-        grids=installs.grids(run, records),
+        sheets=installs.sheets(run, records),
         notes=notes(records),
         left_out=left_out(run),
     )

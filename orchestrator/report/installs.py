@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from orchestrator.records.model import InstallSection, Record, RunFile
-from orchestrator.report.grid import Grid
-from orchestrator.report.text import NONE, listed, scaled, three
+from orchestrator.report.sheet import Sheet
+from orchestrator.report.text import NONE, scaled, three
 
 SYMBOLS = {"pure": "○", "wheel": "●", "compiled": "■", "failed": "✗"}
 MEANINGS = {
@@ -40,13 +40,13 @@ def of_install(records: Sequence[Record]) -> list[Record]:
     return [record for record in records if record.probe == "install"]
 
 
-def grids(run: RunFile, records: Sequence[Record]) -> tuple[Grid, ...]:
+def sheets(run: RunFile, records: Sequence[Record]) -> tuple[Sheet, ...]:
     """Servers × (flavour, mode) in symbols, and the cost of one install of each server. None without such records."""
     found = of_install(records)
     return (_outcomes(run, found), _costs(run, found)) if found else ()
 
 
-def _outcomes(run: RunFile, found: Sequence[Record]) -> Grid:
+def _outcomes(run: RunFile, found: Sequence[Record]) -> Sheet:
     places = list(dict.fromkeys(_where(record) for record in found))
     by_server = _by_server(found)
     rows = [
@@ -54,7 +54,7 @@ def _outcomes(run: RunFile, found: Sequence[Record]) -> Grid:
         for name, by_place in by_server.items()
     ]
     texts = {text for _, *marks in rows for text in marks}
-    return Grid(
+    return Sheet(
         title="What installs where",
         common=_common(run, found),
         columns=("server", *(_titled(run, place) for place in places)),
@@ -105,7 +105,8 @@ def _score(by_server: Mapping[str, Mapping[Where, Record]], place: Where) -> str
 
 
 def _common(run: RunFile, found: Sequence[Record]) -> str:
-    pythons = listed(list(dict.fromkeys(f"Python {s.python}, {s.libc}, {s.arch}" for s in _sections(found))))
+    told = (", ".join(filter(None, (f"Python {s.python}", s.libc, s.arch))) for s in _sections(found))
+    pythons = "; ".join(dict.fromkeys(told))
     if run.engine.get("name") == "local":
         return f"the host's own Python alone, flavours were not covered: {pythons}"
     return pythons
@@ -137,36 +138,33 @@ def _why(record: Record) -> str:
     return section.error.line if section.error else section.why_not
 
 
-_COSTS: Mapping[str, Callable[[Record, InstallSection], str]] = {
-    "server": lambda record, section: _name(record),
-    "outcome": lambda record, section: section.outcome,
-    "download s": lambda record, section: three(section.seconds.get("download", 0.0)),
-    "build s": lambda record, section: three(section.seconds.get("build", 0.0)),
-    "install s": lambda record, section: three(section.seconds.get("install", 0.0)),
-    "MB fetched": lambda record, section: scaled(section.bytes_downloaded, 1e6),
-    "MB added": lambda record, section: scaled(section.size_added, 1e6),
-    "files": lambda record, section: str(len(section.packages)),
-    "system packages": lambda record, section: " ".join(section.system) or NONE,
-}
+_COSTS = (
+    "server", "where", "outcome", "download s", "build s", "install s", "MB fetched", "MB added", "files",
+    "system packages",
+)  # fmt: skip
 
 
-def _costs(run: RunFile, found: Sequence[Record]) -> Grid:
+def _costs(run: RunFile, found: Sequence[Record]) -> Sheet:
     """The first install of each server that worked, and the first that compiled."""
     rows: dict[tuple[str, bool], tuple[str, ...]] = {}
     for record in found:
         section = record.install
         if section and not section.error:
-            where = _titled(run, _where(record))
-            texts = [text(record, section) for text in _COSTS.values()]
-            rows.setdefault((_name(record), section.outcome == "compiled"), (texts[0], where, *texts[1:]))
-    names = tuple(_COSTS)
-    return Grid(
+            key = _name(record), section.outcome == "compiled"
+            rows.setdefault(key, (_name(record), _titled(run, _where(record)), *_cost(section)))
+    return Sheet(
         title="What an install costs",
         common="the first one of each server that worked, and the first that compiled",
-        columns=(names[0], "where", *names[1:]),
+        columns=_COSTS,
         rows=tuple(rows.values()),
         legend=(
-            "Seconds of wall clock while builds ran side by side; preparing the metadata of a source counts as download. "
+            "Seconds of wall clock, builds side by side; preparing the metadata of a source is part of the download. "
             "MB: 1,000,000 bytes, of the files that the server brought beyond the frameworks.",
         ),
     )
+
+
+def _cost(section: InstallSection) -> tuple[str, ...]:
+    seconds = [three(section.seconds.get(step, 0.0)) for step in ("download", "build", "install")]
+    sizes = [scaled(size, 1e6) for size in (section.bytes_downloaded, section.size_added)]
+    return (section.outcome, *seconds, *sizes, str(len(section.packages)), " ".join(section.system) or NONE)

@@ -9,10 +9,11 @@ from orchestrator.records.model import Record, RunFile
 from orchestrator.report.document import document
 from orchestrator.report.pivot import PIVOT_NOTE, Pivot
 from orchestrator.report.setup import LeftOut
+from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import EFFECTS, Footnote, Table
 from orchestrator.report.text import NONE, plain
 
-_LEFT = {"server", "marks", "cell", "outcome", "reason"}
+_LEFT = {"server", "where", "system packages", "marks", "cell", "outcome", "reason"}
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -25,6 +26,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
         *head,
         *(pivot(item) for item in whole.pivots),
         *(table(item) for item in whole.tables),
+        *(sheet(item) for item in whole.sheets),
         _section("How to read the tables", [escape(note) for note in whole.notes]),
         _section("What the figures rest on", [escape(fact) for fact in whole.facts]),
         _section("Left out of the suite", [_left_out(item) for item in whole.left_out]),
@@ -57,6 +59,19 @@ def pivot(item: Pivot) -> str:
         _warnings(item.warnings),
         grid(("server", *map(str, item.connections)), rows),
         _footnotes(item.footnotes),
+    ]
+    return "\n\n".join(filter(None, blocks))
+
+
+def sheet(item: Sheet) -> str:
+    """A grid with its legend above and its reasons below, folded away: there may be many."""
+    reasons = _section("", [escape(reason) for reason in item.reasons])
+    blocks = [
+        f"### {escape(item.title)}",
+        escape(f"{item.common[:1].upper()}{item.common[1:]}."),
+        " ".join(escape(line) for line in item.legend),
+        grid(item.columns, item.rows),
+        f"<details><summary>Reasons</summary>\n\n{reasons}\n\n</details>" if reasons else "",
     ]
     return "\n\n".join(filter(None, blocks))
 

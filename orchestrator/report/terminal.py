@@ -15,10 +15,11 @@ from rich.text import Text
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report.document import document
 from orchestrator.report.pivot import PIVOT_NOTE, Pivot
+from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import EFFECTS, Footnote, Row, Table
 from orchestrator.report.text import NONE, plain
 
-_LEFT = {"server", "marks", "cell", "outcome", "reason"}
+_LEFT = {"server", "where", "system packages", "marks", "cell", "outcome", "reason"}
 _NARROW = ("rank", "server", "requests/s", "× baseline", "marks")
 _LOUD = "bold white on red"
 
@@ -56,6 +57,7 @@ def render(run: RunFile, records: Sequence[Record]) -> Group:
     parts += [_text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
     parts += [pivot(item) for item in whole.pivots]
     parts += [table(item) for item in whole.tables]
+    parts += [sheet(item) for item in whole.sheets]
     parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
     parts += [_text(whole.banner, _LOUD)] if whole.banner else []
     return Group(*parts)
@@ -74,6 +76,15 @@ def pivot(item: Pivot) -> Group:
     title = f"{item.title}: requests/s · × baseline, by connections"
     warnings = [_warning(text) for text in item.warnings]
     return Group(_title(title, item.common), *warnings, grid, _indented(PIVOT_NOTE, "dim"), *_footnotes(item.footnotes))
+
+
+def sheet(item: Sheet) -> Group:
+    """Its reasons first, so that table and legend stand right above the prompt."""
+    made = _grid(item.columns)
+    for row in item.rows:
+        made.add_row(*map(_text, row))
+    reasons = [_indented(line, "dim") for line in item.reasons]
+    return Group(_title(item.title, item.common), *reasons, made, *(_indented(line, "dim") for line in item.legend))
 
 
 def _table(item: Table) -> Iterator[RenderableType]:

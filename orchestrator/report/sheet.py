@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Grid:
+class Sheet:
     """`rows`: one text per column. `legend`: how to read them; `reasons`: what lies behind single marks."""
 
     title: str
