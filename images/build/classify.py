@@ -20,23 +20,28 @@ class Failure:
 # The first rule that matches any line decides: causes stand above the errors that follow from them. A cargo that
 # cannot reach its index is trouble; a Rust toolchain that a build back end (by httpx) could not fetch was missing here.
 RULES: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
-    (kind, re.compile(pattern))
+    (kind, re.compile(pattern, re.MULTILINE))
     for kind, pattern in (
         ("no_package_manager", r"^no package manager "),
         ("no_system_package", r"^E: Unable to locate package|has no installation candidate|\(no such package\)"),
         (
             TROUBLE,
-            r"Temporary failure resolving|^E: (Failed to fetch|Some index files failed|Unable to fetch)"
+            r"Temporary failure resolving"
+            r"|^E: (Failed to fetch|Some index files failed|Unable to fetch|Release file|The repository)"
             r"|^WARNING: (fetching|updating) .*(error|DNS|timed out)|Could not fetch URL|Retry\(total=0,"
             r"|Max retries exceeded|Read timed out|(incomplete-download|network-error)$|HTTP error 5\d\d"
-            r"|Could not resolve host|spurious network error|\[CERTIFICATE_VERIFY_FAILED\]",
+            r"|\[CERTIFICATE_VERIFY_FAILED\]|^\s*\[\d+\] (Could|Timeout|SSL)",
         ),
         ("conflict", r"conflicting dependencies|ResolutionImpossible"),
-        ("wrong_python", r"require a different python version|requires a different Python|requires Python "),
+        (
+            "wrong_python",  # pip lists all releases that it passed over: only the one that was asked for counts
+            r"require a different python version: .*?\b(\S+) Requires-Python .*\n.*requirement \S+==\1 "
+            r"|require a different python version: .*\n.*requirement [^=\s]+ |requires a different Python: ",
+        ),
         (
             "no_compiler",
-            r"No such file or directory: '[^' ]*(gcc|g\+\+|clang|cc|c\+\+)'"
-            r"|'[^' ]*(gcc|g\+\+|clang|cc)' failed: No such file"
+            r"No such file or directory: '[^' \n]*(gcc|g\+\+|clang|cc|c\+\+)'"
+            r"|'[^' \n]*(gcc|g\+\+|clang|cc)' failed: No such file"
             r"|no acceptable C compiler|[Nn]eed a C compiler|Unknown compiler\(s\)|No CMAKE_C(XX)?_COMPILER"
             r"|linker `\w+` not found|can't find Rust compiler|Rust package manager, is not installed|httpx\.\w*Error"
             r"|make: (gcc|cc|g\+\+): No such file",
@@ -60,10 +65,10 @@ def classify(log: str) -> Failure:
     """Kind and first meaningful line of a failed step's log; `build_error` and the last line where no rule applies."""
     # A traceback quotes the `raise` above the message that it raised.
     lines = [line for line in log.splitlines() if line.strip() and not line.lstrip().startswith("raise ")]
+    text = "\n".join(lines)
     for kind, pattern in RULES:
-        for line in lines:
-            if pattern.search(line):
-                return Failure(kind, tidy(line))
+        if match := pattern.search(text):
+            return Failure(kind, tidy(text[text.rfind("\n", 0, match.start() + 1) + 1 :].split("\n", 1)[0]))
     return Failure("build_error", tidy(lines[-1]) if lines else "no output")
 
 
