@@ -31,7 +31,7 @@ def sections(name: str) -> dict[str, str]:
 
 
 def models() -> list[type[Stored]]:
-    return [model for model in Stored.__subclasses__() if model.__module__ == Stored.__module__]
+    return [model for model in Stored.__subclasses__() if model.__module__.startswith("orchestrator.records")]
 
 
 def fields(model: type[Stored]) -> list[str]:
