@@ -28,6 +28,7 @@ from orchestrator.cli.doctor import render as render_findings
 from orchestrator.cli.facts import gather, is_dead
 from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
+from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers
 from orchestrator.engines.protocol import Engine
@@ -177,6 +178,24 @@ def compose(
         return
     output.write_text(text)
     err.print(f"wrote {output}: how to use it stands at its top", markup=False)
+
+
+@app.command()
+def wheels(
+    servers: Annotated[list[str], typer.Argument(metavar="SERVER…", help="server, server/variant, pattern or `all`")],
+    file: File = MATRIX,
+    as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
+) -> None:
+    """Ask pip's package index which wheels exist, for CPython 3.13 and 3.14 on glibc and musl, x86_64 and aarch64.
+
+    Examples: `matrix wheels granian`, `matrix wheels all --json`
+    """
+    found = look_up(distributions(load_matrix(file).matrix, servers))
+    if as_json:
+        sys.stdout.write(json.dumps(wheels_json(found), indent=1) + "\n")
+        return
+    out.print(wheels_table(found))
+    out.print("cp…: a wheel of this ABI; abi3: of the stable ABI; py3: of any Python; —: no wheel to take", style="dim")
 
 
 @app.command()

@@ -73,7 +73,7 @@ class _Plain:
 
     def __init__(self, console: Console) -> None:
         self._console = console
-        self._began = time.monotonic()
+        self._began: float | None = None
         self._said = 0.0
 
     def take(self, event: Event) -> None:
@@ -86,15 +86,18 @@ class _Plain:
                 if up == total:
                     self._say(f"round {round_} of {rounds}: {total} servers started")
             case SliceDone(cell, rps, _, done, total):
+                left = self._left(done, total)
                 if done == total or time.monotonic() - self._said > PLAIN_EVERY_S:
-                    self._say(f"slice {done}/{total}, {self._left(done, total)} left: {cell} {_rps(rps)}")
+                    self._say(f"slice {done}/{total}, {left} left: {cell} {_rps(rps)}")
 
             case CellDone(cell, outcome, done, total):
                 self._say(f"cell {done}/{total}, {self._left(done, total)} left: {cell} {outcome}")
 
     def _left(self, done: int, total: int) -> str:
-        spent = time.monotonic() - self._began
-        return f"{spent / max(1, done) * (total - done):.0f} s"
+        """From the pace since the first one was done: building images tells nothing about it."""
+        now = time.monotonic()
+        self._began = self._began or now
+        return f"{(now - self._began) / max(1, done - 1) * (total - done):.0f} s" if done > 1 else "?"
 
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
