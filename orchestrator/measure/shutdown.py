@@ -39,12 +39,11 @@ from orchestrator.measure.rounds import Plan
 from orchestrator.spec.resolved import Variant, tuned
 
 AT_ONCE = 4
-AHEAD_NS = 700 * MS
+AHEAD_NS = 1000 * MS
 LEAD_NS = 250 * MS
 AFTER_NS = 100 * MS
-LATE_NS = 50 * MS
+LATE_NS, EARLY_NS = 50 * MS, 100 * MS  # a signal later than this, or a request nearer to it, does not count
 TRIES = 3
-KILL_AFTER_S = 10
 PIECE, GAP_MS = bytes(range(251)), 100  # of /stream, see docs/apps.md
 
 
@@ -84,7 +83,7 @@ def probe_shutdown(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | F
         return Failure("start", error.what)
     except LoadFailed as error:
         return Failure("load", error.what)
-    return {"kill_after_s": KILL_AFTER_S, "cases": cases}
+    return {"kill_after_s": plan.schedule.kill_after_s, "cases": cases}
 
 
 def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Observer]) -> Section:
@@ -96,12 +95,12 @@ def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Ob
     for _ in range(TRIES * math.ceil(wanted / len(beside))):
         with _servers(engine, plan, cell, variant, beside[: wanted - len(found)]) as up:
             root = up[0].root_pid
-            shots = parallel(lambda running: _shot(running, case, signal), up, AT_ONCE)
+            shots = parallel(lambda running: _shot(running, case, signal, plan.schedule.kill_after_s), up, AT_ONCE)
         found += [shot for shot in shots if shot]
         if len(found) == wanted:
             break
     else:
-        raise LoadFailed(f"{name}: the signal came over {LATE_NS // MS} ms late too often: the machine is too busy")
+        raise LoadFailed(f"{name}: request or signal came late in most of the tries: the machine is too busy")
     told = {"case": name, "signal": signal, "request": case.path, "options": variant.options, "pid1": root == 1}
     return {**told, **summary(found), "repetitions": found}
 
@@ -131,19 +130,20 @@ def _servers(
         parallel(lambda running: running.stop(), up, AT_ONCE)
 
 
-def _shot(running: Running, case: Case, signal: str) -> Section | None:
-    """End one server. None where the signal came late, or its sender was gone before it could tell when."""
+def _shot(running: Running, case: Case, signal: str, kill_after_s: float) -> Section | None:
+    """End one server. None where request or signal came late, or the signal's sender went before it could tell when."""
     clock = clock_of(running.agent)
     at = clock.monotonic_ns + AHEAD_NS
-    until = at + KILL_AFTER_S * NS
+    until = at + int(kill_after_s * NS)
     slow, quick = asked(running.url, case.path, case.body), asked(running.url, QUICK, QUICK_BODY)
     moments = {"signal_ns": at, "until_ns": until, "lead_ns": LEAD_NS, "after_ns": AFTER_NS}
-    watch = partial(running.agent.ask, "watch", timeout_s=KILL_AFTER_S + 30, slow=slow, quick=quick, **moments)
+    watch = partial(running.agent.ask, "watch", timeout_s=kill_after_s + 30, slow=slow, quick=quick, **moments)
     try:
         watched, sent = parallel(lambda work: work(), (watch, partial(_signal, running, case, signal, at)), 2)
     except AgentGone:
         return None
-    if sent["after_ns"] - at > LATE_NS:
+    received = watched["received_ns"] or watched["connections"]["slow"]["sent_ns"]
+    if sent["after_ns"] - at > LATE_NS or received > at - EARLY_NS:
         return None
     ended = running.wait(max(0.0, (until - clock_of(running.agent).monotonic_ns) / NS))
     return repetition(sent, watched, ended, clock)

@@ -164,6 +164,7 @@ class Schedule(Model):
 
     rounds: PositiveInt = Field(default=3, description="fresh starts of each server")
     cases: Many[Case] = Field(default=("term",), description="of the shutdown probe: what happens to a server")
+    kill_after_s: Seconds = Field(default=10, description="of the shutdown probe: seconds from the signal to SIGKILL")
     slices: PositiveInt = Field(default=3, description="timed stretches per cell and round")
     slice_s: Seconds = Field(default=1.0, description="seconds of a timed stretch")
     warmup_s: Annotated[float, Field(ge=0, le=3600)] = Field(default=0.3, description="seconds before each slice")
