@@ -40,6 +40,7 @@ from orchestrator.pipeline import run as run_pipeline
 from orchestrator.records.model import Record, RunFile
 from orchestrator.records.store import latest_run, read_run
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
+from orchestrator.report.embed import embed
 from orchestrator.spec.loading import MatrixFile, json_schema, load_matrix
 
 Form = Literal["terminal", "markdown", "csv", "json", "svg"]
@@ -134,6 +135,9 @@ def report(
     run_folder: Annotated[Path | None, typer.Argument(help="a folder under results/; the newest by default")] = None,
     form: Annotated[Form, typer.Option("--format", help="how to show it")] = "terminal",
     output: Annotated[Path | None, typer.Option("--output", "-O", help="write to this file")] = None,
+    into: Annotated[
+        Path | None, typer.Option(help="put its main table into this page, at <!-- results:SUITE -->")
+    ] = None,
     results: Results = RESULTS,
 ) -> None:
     """Show the tables of a run again, from its records alone.
@@ -141,6 +145,9 @@ def report(
     Examples: `matrix report`, `matrix report FOLDER --format markdown`, `matrix report --format svg -O a.svg`
     """
     run_file, records = read_run(run_folder or latest_run(results))
+    if into is not None:
+        into.write_text(embed(into.read_text(), run_file.suite, markdown.excerpt(run_file, records)))
+        return
     if form == "terminal":
         out.print(terminal.render(run_file, records))
         return

@@ -33,7 +33,7 @@ ITEM = b'{"item_id":42,"q":null}'
 class Behaviour:
     """How an invented server behaves; tests use it to make each verdict fire.
 
-    `rps` None: drawn from the server's name. `noise`: relative spread of slices. `foreign`, `steal`: shares of a CPU.
+    `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread of slices. `foreign`, `steal`: shares of a CPU.
     `end`: what the request in flight gets, or `ignored`. `load` may change the load generator's finished document.
     """
 
@@ -45,7 +45,7 @@ class Behaviour:
     steal: float = 0.0
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     keepalive: bool | None = None
-    access_log: bool = False
+    access_log: bool | None = None
     build_error: str = ""
     install_error: str = ""
     start_error: str = ""
@@ -192,7 +192,8 @@ class MemoryServer:
 
     def _reply(self, request: Json, reused: bool) -> Json:
         path = request["url"].removeprefix(self.url)
-        if self._behaviour.access_log:
+        logs = self._behaviour.access_log
+        if self._launch.variant.declares.access_log if logs is None else logs:
             self._log.append(path)
         body = self._body(path, base64.b64decode(request.get("body", "")))
         return {

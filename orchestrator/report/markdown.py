@@ -34,6 +34,14 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
     return "\n\n".join(filter(None, blocks)) + "\n"
 
 
+def excerpt(run: RunFile, records: Sequence[Record]) -> str:
+    """The one piece that a page needs: the pivot of a run with several connections, else its sheets, else its tables."""
+    whole = document(run, records)
+    if whole.pivots:
+        return "\n\n".join(pivot(item) for item in whole.pivots)
+    return "\n\n".join([*(sheet(item) for item in whole.sheets)] or [*(table(item) for item in whole.tables)])
+
+
 def table(item: Table) -> str:
     """One comparison, with its warnings and conclusions."""
     rows = [row.texts for row in item.rows]
