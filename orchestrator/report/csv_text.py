@@ -103,9 +103,9 @@ def _installed(section: InstallSection) -> dict[str, Value]:
 
 COLUMNS = (
     "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
-    "workload", "workers", "threads", "tls", "connections", "baseline", "outcome", "stage", "reason", "verdicts",
-    "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high", "ratio_bound",
-    *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
+    "workload", "workers", "threads", "tls", "connections", "tuned", "baseline", "outcome", "stage", "reason",
+    "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high",
+    "ratio_bound", *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
     "cpu_us_per_request_high", "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "processes",
     "connections_per_request", "ready_s", "slices", "requests", "errors", "between", "within", "base", "standin",
     "digest",

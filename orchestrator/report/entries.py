@@ -13,7 +13,15 @@ from orchestrator.records.model import Estimate, Record, VerdictRecord
 from orchestrator.report.order import Rank, Span, ranks, span
 from orchestrator.report.text import count
 
-_AXES = (("app", "{}"), ("flavour", "{}"), ("mode", "{}"), ("python", "py{}"), ("workers", "w{}"), ("threads", "t{}"))
+_AXES = (
+    ("app", "{}"),
+    ("flavour", "{}"),
+    ("mode", "{}"),
+    ("python", "py{}"),
+    ("workers", "w{}"),
+    ("threads", "t{}"),
+    ("tuned", "tuned"),
+)
 
 
 @dataclass(frozen=True)
@@ -56,7 +64,7 @@ def entries(records: Sequence[Record], letters: Mapping[tuple[str, str], str]) -
 
 
 def names_of(records: Sequence[Record]) -> dict[str, str]:
-    """By id: server/variant, the app, and whatever else differs among the records; connections and `wheel` unsaid."""
+    """By id: server/variant, the app, and whatever else differs among the records; `wheel` and connections unsaid."""
     varying = [(axis, form) for axis, form in _AXES if axis == "app" or len(_values(records, axis)) > 1]
     return {record.id: _name(record, varying) for record in records}
 
@@ -136,5 +144,7 @@ def _values(records: Sequence[Record], axis: str) -> list[object]:
 
 def _name(record: Record, varying: Sequence[tuple[str, str]]) -> str:
     cell = record.cell
-    shown = [form.format(value) for axis, form in varying if (value := getattr(cell, axis)) not in (None, "wheel")]
+    shown = [
+        form.format(value) for axis, form in varying if (value := getattr(cell, axis)) not in (None, "wheel", False)
+    ]
     return DOT.join((f"{cell.server}/{cell.variant}", *shown))

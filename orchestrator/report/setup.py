@@ -58,7 +58,7 @@ def left_out(run: RunFile) -> tuple[LeftOut, ...]:
 
 
 def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
-    state = "complete" if run.complete else f"not complete: {len(records)} of {count(len(run.cells), 'cell')} on record"
+    state = "complete" if run.complete else f"not complete: {_progress(run, records)} on record"
     yield f"Run {run.id} of suite {run.suite}, started {run.started}, {state}."
     engine = run.engine
     why = f": {engine['why']}" if engine.get("why") else ""
@@ -79,6 +79,12 @@ def _measuring(run: RunFile) -> Iterator[str]:
             f"Overhead {three(run.costs['overhead_s_per_cell'])} s per cell beside its timed stretches and warm-ups; "
             f"the orchestrator used {share:.1%} of a CPU while slices ran."
         )
+
+
+def _progress(run: RunFile, records: Sequence[Record]) -> str:
+    rounds = max((len(record.rounds) for record in records), default=0)
+    planned = count(run.schedule.get("rounds", 0), "round")
+    return f"{rounds} of {planned} and {len(records)} of {count(len(run.cells), 'cell')}"
 
 
 def _bases(records: Sequence[Record]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.records.assemble import Measured, records
-from orchestrator.records.model import Record, RunFile
+from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.spec.models import Declares, SystemPackages
 from orchestrator.spec.resolved import Variant
 
@@ -99,6 +99,20 @@ def _all() -> tuple[Record, ...]:
 
 def assembled(items: Sequence[Measured], baseline: str = BASELINE) -> list[Record]:
     return records("sample", baseline, items, PLACEMENT, "x86_64")
+
+
+def steady(records: Sequence[Record]) -> list[Record]:
+    """With intervals of ±2 %, whatever the bootstrap draws: golden files are about the layout."""
+    return [record.model_copy(update={"summary": record.summary and _steady(record.summary)}) for record in records]
+
+
+def _steady(summary: Summary) -> Summary:
+    wide = {
+        name: estimate.model_copy(update={"low": estimate.value * 0.98, "high": estimate.value * 1.02})
+        for name in ("rps", "ratio", "cpu_us_per_request")
+        if (estimate := getattr(summary, name)) and estimate.low != estimate.high
+    }
+    return summary.model_copy(update=wide)
 
 
 def _row_kinds(c: int) -> list[Measured]:

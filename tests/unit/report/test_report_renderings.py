@@ -16,11 +16,11 @@ from xml.etree import ElementTree
 import pytest
 from hypothesis import HealthCheck, given, settings
 from markdown_it import MarkdownIt
-from report_sample import run_file, sample
+from report_sample import run_file, sample, steady
 from report_strategies import RUNS, TEXTS
 from rich.console import Console
 
-from orchestrator.records.model import Record, RunFile
+from orchestrator.records.model import CellPoint, Record, RunFile, Summary
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
 from orchestrator.report.document import document
 from orchestrator.report.setup import DRY_RUN
@@ -48,7 +48,7 @@ RENDERINGS: dict[str, Callable[[RunFile, list[Record]], str]] = {
 
 @pytest.mark.parametrize("form", ["txt", "md", "csv", "json"])
 def test_whole_rendering_is_the_golden_one(form: str) -> None:
-    records = sample()
+    records = steady(sample())
     made = RENDERINGS[form](run_file(records), records).encode()
     path = GOLDEN / f"report.{form}"
     if os.environ.get("UPDATE_GOLDEN"):
@@ -89,6 +89,11 @@ def test_csv_reads_back_as_one_line_per_cell(records: list[Record]) -> None:
     for row, record in zip(read, records, strict=True):
         assert row["rps"] == ("" if record.summary is None else repr(record.summary.rps.value))
         assert not any(value.lstrip().startswith(("=", "@", "+", "-")) for value in row.values())
+
+
+def test_csv_has_a_column_for_every_axis_and_figure() -> None:
+    singles = set(Summary.model_fields) - {"latency_us"}
+    assert (set(CellPoint.model_fields) | singles) <= set(csv_text.COLUMNS)
 
 
 def test_csv_lines_end_as_rfc_4180_has_it() -> None:

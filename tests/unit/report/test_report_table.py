@@ -148,12 +148,19 @@ def test_cells_without_figures_are_listed_with_the_reason() -> None:
 
 
 def test_names_tell_rows_apart_by_the_axes_that_differ() -> None:
-    axes: list[dict[str, Any]] = [{}, {"workers": 2}, {"python": "3.14"}, {"threads": 8}, {"flavour": "alpine"}]
+    axes: list[dict[str, Any]] = [
+        {},
+        {"workers": 2},
+        {"python": "3.14"},
+        {"threads": 8},
+        {"flavour": "alpine"},
+        {"tuned": True},
+    ]
     cells = [cell("gunicorn/gthread", "flask", **{"threads": 4, **axis}) for axis in axes]
     table = only_table(assembled([measured(one, rounds(1_000)) for one in cells], "gunicorn/gthread"))
     assert len({row.name for row in table.rows}) == len(axes)
     assert table.common == "wheel"
-    assert "stands in 5 rows" in " ".join(table.warnings)
+    assert "stands in 6 rows" in " ".join(table.warnings)
 
 
 def test_rows_do_not_depend_on_the_order_of_records() -> None:
@@ -200,7 +207,7 @@ def test_facts_tell_engine_python_cpus_and_an_unfinished_run() -> None:
         "docker 20.10: a Docker Engine answers",
         "CPython 3.13.5 in 8 cells",
         "server on CPU 0, load generator on CPU 1",
-        "not complete: 10 of 11 cells on record",
+        "not complete: 3 of 3 rounds and 10 of 11 cells on record",
         "this machine's",
     ):
         assert part in told
