@@ -33,7 +33,8 @@ ITEM = b'{"item_id":42,"q":null}'
 class Behaviour:
     """How an invented server behaves; tests use it to make each verdict fire.
 
-    `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread of slices. `foreign`, `steal`: shares of a CPU.
+    `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread
+    of slices. `foreign`, `steal`: shares of a CPU.
     `end`: what the request in flight gets, or `ignored`. `load` may change the load generator's finished document.
     """
 

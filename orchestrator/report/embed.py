@@ -1,4 +1,4 @@
-"""A piece of a report inside a hand-written page, between two comments, so that the page never differs from the records."""
+"""A piece of a report inside a hand-written page, between two comments: the page never differs from the records."""
 
 from __future__ import annotations
 

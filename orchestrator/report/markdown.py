@@ -35,7 +35,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
 
 
 def excerpt(run: RunFile, records: Sequence[Record]) -> str:
-    """The one piece that a page needs: the pivot of a run with several connections, else its sheets, else its tables."""
+    """What a page needs: the pivot of a run with several connections, else its sheets, else its tables."""
     whole = document(run, records)
     if whole.pivots:
         return "\n\n".join(pivot(item) for item in whole.pivots)
