@@ -101,7 +101,8 @@ def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Ob
             break
     else:
         raise LoadFailed(f"{name}: request or signal came late in most of the tries: the machine is too busy")
-    told = {"case": name, "signal": signal, "request": case.path, "options": variant.options, "pid1": root == 1}
+    flags = variant.options.removeprefix(cell.variant.options).strip()
+    told = {"case": name, "signal": signal, "request": case.path, "flags": flags, "pid1": root == 1}
     return {**told, **summary(found), "repetitions": found}
 
 

@@ -47,7 +47,7 @@ class EndingCase(Stored):
     case: str
     signal: str
     request: str = Field(description="path of the request in flight")
-    options: str = Field(description="what stood for {options} in the command")
+    flags: str = Field(description="added to the command, '' at its defaults")
     pid1: bool = Field(description="the server was process 1 of its container, without a shell before it")
     outcome: str = Field(description="the one outcome of all repetitions, or `mixed`")
     outcomes: dict[str, int]
