@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import struct
 import threading
 import time
@@ -104,21 +105,37 @@ def early(conn: socket.socket) -> None:
     silent(conn)
 
 
+def echo(conn: socket.socket) -> None:
+    """Answer every request with its own body, once the whole of it is there."""
+    data = b""
+    while True:
+        head, end, body = data.partition(b"\r\n\r\n")
+        length = int(head.lower().partition(b"content-length: ")[2].split(b"\r\n")[0] or 0) if end else 0
+        if end and len(body) >= length:
+            conn.sendall(answer(body[:length]))
+            data = body[length:]
+            continue
+        more = conn.recv(65536)
+        if not more:
+            return
+        data += more
+
+
 @contextmanager
-def served(behaviour: Behaviour) -> Iterator[str]:
+def served(behaviour: Behaviour, context: ssl.SSLContext | None = None) -> Iterator[str]:
     """The URL of a server that treats every connection so."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        threading.Thread(target=_accept, args=(listener, behaviour), daemon=True).start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}/"
+        threading.Thread(target=_accept, args=(listener, behaviour, context), daemon=True).start()
+        yield f"{'https' if context else 'http'}://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-def _accept(listener: socket.socket, behaviour: Behaviour) -> None:
+def _accept(listener: socket.socket, behaviour: Behaviour, context: ssl.SSLContext | None) -> None:
     with suppress(OSError):
         while True:
             conn, _ = listener.accept()
-            threading.Thread(target=_converse, args=(conn, behaviour), daemon=True).start()
+            threading.Thread(target=_converse, args=(conn, behaviour, context), daemon=True).start()
 
 
-def _converse(conn: socket.socket, behaviour: Behaviour) -> None:
-    with conn, suppress(OSError):
-        behaviour(conn)
+def _converse(conn: socket.socket, behaviour: Behaviour, context: ssl.SSLContext | None) -> None:
+    with suppress(OSError), conn if context is None else context.wrap_socket(conn, server_side=True) as stream:
+        behaviour(stream)

@@ -5,9 +5,12 @@ from __future__ import annotations
 import base64
 import resource
 import socket
+from itertools import pairwise
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scripted import (
     BODY,
     Behaviour,
@@ -111,6 +114,16 @@ def test_odd_but_right_server_has_no_errors(name: str) -> None:
     assert result["requests"] > 0
     assert not any(result["errors"].values()), result["first_error"]
     assert result["latency"]["count"] == result["requests"]
+
+
+@settings(max_examples=15, deadline=None)
+@given(st.lists(st.integers(1, len(answer()) - 1), max_size=6), st.booleans())
+def test_cuts_of_an_answer_do_not_matter(at: list[int], chunked: bool) -> None:
+    whole = TWO_CHUNKS if chunked else answer()
+    cuts = [0, *sorted(at), len(whole)]
+    with served(answering(*(whole[a:b] for a, b in pairwise(cuts)))) as url:
+        result = with_answers(url, duration_s=0.03)
+    assert not any(result["errors"].values()), result["first_error"]
 
 
 def test_reconnects_of_a_closing_server_are_counted() -> None:
