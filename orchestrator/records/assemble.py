@@ -55,9 +55,12 @@ class Measured:
 def records(
     suite: str, baseline: str, measured: Sequence[Measured], placement: Placement, machine_architecture: str
 ) -> list[Record]:
-    """The records of a run's cells, each with its ratio to the baseline of its own comparison."""
+    """The records of a run's cells, each with its ratio to the baseline of its own comparison.
+
+    Where the baseline stands in several cells of a comparison (workers 1 and 2, slim and alpine), the first one is it.
+    """
     judged = {item.cell.id: _judged(item, placement, machine_architecture) for item in measured}
-    base = {item.cell.comparison: item for item in measured if item.cell.variant.name == baseline}
+    base = {item.cell.comparison: item for item in reversed(measured) if item.cell.variant.name == baseline}
     made = []
     for item in measured:
         found, verdicts = judged[item.cell.id]
@@ -123,7 +126,8 @@ def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBou
 
 
 def _record(suite: str, baseline: str, item: Measured, summary: Summary | None, verdicts: Sequence[Verdict]) -> Record:
-    failure = None if summary else _failure(item) or Failure("load", "no right answer in any slice")
+    unexplained = Failure("load", "no right answer in any slice" if item.rounds else "no round is finished")
+    failure = None if summary else _failure(item) or unexplained
     return Record(
         **_common(suite, "load", baseline, item.cell, item.image, failure),
         rounds=[_round(round_) for round_ in item.rounds],

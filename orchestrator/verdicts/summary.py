@@ -98,7 +98,13 @@ def latencies(all_loads: Sequence[Load]) -> dict[str, float]:
     count = merged.get_total_count()
     kept = [p for p in PERCENTILES if count * (1 - p / 100) >= BEYOND]
     found = {f"p{p:g}": float(merged.get_value_at_percentile(p)) for p in kept}
-    return {"mean": float(merged.get_mean_value()), **found} if count else {}
+    return {"mean": _mean(all_loads), **found} if count else {}
+
+
+def _mean(all_loads: Sequence[Load]) -> float:
+    """Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
+    kept = [(load["latency"]["count"], load["latency"]["mean"]) for load in all_loads if load["latency"]["count"]]
+    return float(sum(count * mean for count, mean in kept) / sum(count for count, _ in kept))
 
 
 def _largest(all_loads: Sequence[Load], field: str) -> int | None:
