@@ -103,7 +103,7 @@ def latencies(all_loads: Sequence[Load]) -> dict[str, float]:
 
 def _mean(all_loads: Sequence[Load]) -> float:
     """Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
-    kept = [(load["latency"]["count"], load["latency"]["mean"]) for load in all_loads if load["latency"]["count"]]
+    kept = [(load["requests"], load["latency"]["mean"]) for load in all_loads if load["requests"]]
     return float(sum(count * mean for count, mean in kept) / sum(count for count, _ in kept))
 
 
