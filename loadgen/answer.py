@@ -9,12 +9,16 @@ import h11
 from loadgen.errors import ProtocolError
 
 MAX_HEAD = 64 * 1024
-MAX_BODY = 64 * 1024 * 1024
+MAX_BODY = 16 * 1024 * 1024
+MAX_RAW = 4 * 1024 * 1024  # of a longer answer the bytes are not kept
 
 
 @dataclass(frozen=True)
 class Answer:
-    """One whole answer. `delimited`: its end was known from its own bytes, not from the connection's end."""
+    """One whole answer. `delimited`: its end was known from its own bytes, not from the connection's end.
+
+    `raw` has all its bytes, or is empty where they are over 4 MiB.
+    """
 
     status: int
     reason: str
@@ -34,6 +38,7 @@ class Parser:
         self._http.send(h11.Request(method=method, target="/", headers=[("Host", "-")]))
         self._http.send(h11.EndOfMessage())
         self._max_body = max_body
+        self._size = 0
         self._raw = bytearray()
         self._head: h11.Response | None = None
         self._body = bytearray()
@@ -44,8 +49,10 @@ class Parser:
         Raises ProtocolError for what is not HTTP/1, for bytes after the answer, for an answer cut short
         by the end of the connection, and for a head over 64 KiB or a body over `max_body`.
         """
-        self._raw += data
-        if len(self._raw) > 2 * MAX_HEAD + 8 * self._max_body:
+        self._size += len(data)
+        if self._size <= MAX_RAW:
+            self._raw += data
+        if self._size > 2 * MAX_HEAD + 8 * self._max_body:
             raise ProtocolError("the answer's framing is far larger than its body may be")
         try:
             self._http.receive_data(data)
@@ -83,5 +90,5 @@ class Parser:
             body=bytes(self._body),
             keep_alive=self._http.their_state is h11.DONE and not closed,
             delimited=not closed,
-            raw=bytes(self._raw),
+            raw=bytes(self._raw) if self._size <= MAX_RAW else b"",
         )

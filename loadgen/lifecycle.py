@@ -1,4 +1,4 @@
-"""The end of a server as its clients see it, and the signal that brings it about.
+"""The start and the end of a server as its clients see them, and the signal that brings the end about.
 
 All times are CLOCK_MONOTONIC in ns. Agents of one kernel share it, whatever namespaces they are in, so that what one
 sees on a socket and when another sends a signal can be compared.
@@ -11,6 +11,7 @@ import os
 import signal
 import socket
 import time
+from collections.abc import Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from time import monotonic_ns
@@ -120,6 +121,44 @@ def watch(doc: Json) -> Json:
     return {"ok": True, "received_ns": received, "connections": fates}
 
 
+def startup(doc: Json) -> Json:
+    """Ask a server that is about to start until it answers right, at most until `until_ns`; then nine times more.
+
+    `accepted_ns`: when a connection was first made; `latencies_us`: of ten answers, each from its own sending.
+    """
+    asked, until = Asked.from_json("quick", doc.get("quick")), MOMENT("until_ns", doc.get("until_ns"))
+    accepted: int | None = None
+    error = "no connection"
+    while monotonic_ns() < until:
+        try:
+            with _connected(asked, until) as sock:
+                accepted = accepted or monotonic_ns()
+                latency, keeps = _timed(sock, asked)
+                answered = monotonic_ns()
+                more = _timed_more(sock if keeps else None, asked, until)
+            return {"ok": True, "accepted_ns": accepted, "answered_ns": answered, "latencies_us": [latency, *more]}
+        except Failure as failure:
+            error = str(failure)
+        time.sleep(2 * POLL_S)
+    return {"ok": False, "error": {"kind": "startup", "message": error}}
+
+
+def _timed(sock: socket.socket, asked: Asked) -> tuple[float, bool]:
+    """µs to a right answer, and whether the connection is kept. Raises Failure."""
+    began = monotonic_ns()
+    answer = exchange(sock, asked.request)
+    if _right(answer, asked.expect) != "answered":
+        raise Failure("status", f"status {answer.status}: {answer.body[:60]!r}")
+    return (monotonic_ns() - began) / 1000, answer.keep_alive
+
+
+def _timed_more(kept: socket.socket | None, asked: Asked, until: int) -> Iterator[float]:
+    """Nine more answers, on the kept connection or each on a new one. Raises Failure."""
+    for _ in range(9):
+        with contextlib.nullcontext(kept) if kept else _connected(asked, until) as sock:
+            yield _timed(sock, asked)[0]
+
+
 def _kept(asked: Asked, until: int, stack: contextlib.ExitStack) -> socket.socket | None:
     """A connection after one answer; None where the server does not keep it. Raises Failure, SpecError."""
     sock = stack.enter_context(_connected(asked, until))
@@ -218,4 +257,4 @@ def sleep_until(at: int) -> None:
             time.sleep((left - 500_000) / 1e9)
 
 
-OPERATIONS = {"clock": clock, "signal": send_signal, "watch": watch}
+OPERATIONS = {"clock": clock, "signal": send_signal, "startup": startup, "watch": watch}

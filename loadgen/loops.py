@@ -40,6 +40,7 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
                 sent = send[fd](exchange.request)
                 if sent != exchange.size:
                     wires.unsent(fd, exchange.request[sent:])
+                    held[fd] = b""
             except OSError as error:
                 pool.failed(fd, error)
         now = clock()

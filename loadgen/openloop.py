@@ -62,16 +62,19 @@ class Arrivals:
         self._pool.begin(fd, now)
 
     def dispatch(self, now: int) -> None:
-        """Send, or queue, the requests whose time has come."""
-        idle, queue = self._pool.idle, self._queue
+        """Send, or queue, the requests whose time has come; while the server refuses connections they fail."""
+        pool = self._pool
         while self.next_due <= now:
-            queue.append(self.next_due)
-            self._lateness(self.next_due, now)
-            self.next_due = next(self._times, NEVER)
-            if idle:
-                fd = next(iter(idle))
-                del idle[fd]
-                self._send(fd, queue.popleft(), perf_counter_ns())
+            due, self.next_due = self.next_due, next(self._times, NEVER)
+            self._lateness(due, now)
+            if pool.idle:
+                fd = next(iter(pool.idle))
+                del pool.idle[fd]
+                self._send(fd, due, perf_counter_ns())
+            elif pool.unreachable and not pool.exchange:
+                pool.count(due, "refused", "the server refuses connections")
+            else:
+                self._queue.append(due)
 
     def _lateness(self, due: int, now: int) -> None:
         if due >= self._pool.counted_from:

@@ -34,6 +34,7 @@ class Pool:
         self.tally = Tally()
         self.counted_from = 0  # requests due before this time count nowhere
         self.read_size = MAX_READ
+        self.unreachable = False  # the latest connection was refused, and none was answered since
         self.ready: Callable[[int, int], None] = self.begin  # what a connection that is free does next
         self._parsers: dict[int, Parser] = {}
         self._fresh: set[int] = set()  # connections without an answer so far
@@ -56,7 +57,7 @@ class Pool:
         try:
             fd = self.wires.open()
         except OSError as error:
-            self._refused(exchange, error)
+            self._refused(exchange, error, counts=self.due is self.started)
             return None
         self.exchange[fd] = exchange
         self._fresh.add(fd)
@@ -72,6 +73,8 @@ class Pool:
             self.wires.push(fd, exchange.request)
         except OSError as error:
             self.failed(fd, error)
+        if fd in self.wires.unfinished:
+            self.held[fd] = b""  # an answer that comes before the request is sent is to be seen by `examine`
 
     def examine(self, fd: int, data: bytes, now: int) -> None:
         """Take bytes that the hot loop did not recognise as one whole right answer."""
@@ -115,7 +118,7 @@ class Pool:
             self.count(self.due[fd], *wrong)
             self._go_on(fd, now, closes=closes)
             return
-        if answer.delimited:
+        if answer.delimited and answer.raw:
             self.settle_bytes()
             exchange.learn(answer.raw, closes=closes)
             self.read_size = _read_size(self._exchanges)
@@ -131,13 +134,14 @@ class Pool:
     def _go_on(self, fd: int, now: int, *, closes: bool) -> None:
         if fd in self._fresh:
             self._fresh.discard(fd)
+            self.unreachable = False
             resumed = self.wires.handshake(fd)
             self.tally.handshakes += resumed is not None
             self.tally.resumed += resumed is True
         self.started.pop(fd)
         self.due.pop(fd, None)
         exchange = self.exchange[fd] = self.exchange[fd].next
-        if closes:
+        if closes or fd in self.wires.unfinished:
             self.drop(fd)
             self.open(exchange, now)
         else:
@@ -148,9 +152,9 @@ class Pool:
         if isinstance(error, BlockingIOError):
             return
         if isinstance(error, ConnectionRefusedError):
-            exchange = self.exchange[fd]
+            exchange, asked = self.exchange[fd], fd in self.started
             self.drop(fd)
-            self._refused(exchange, error)
+            self._refused(exchange, error, counts=asked)
         elif isinstance(error, ssl.SSLError):
             self.fail(fd, "protocol", f"TLS: {error}")
         elif fd not in self.started:
@@ -184,6 +188,8 @@ class Pool:
         if new is not None:
             self.due[new] = due
             self.begin(new, started)
+        elif self.due is not self.started:
+            self.count(due, "refused", "closed, and refused when asked again")
 
     def _stray(self, fd: int, data: bytes) -> None:
         """Bytes, or the end, on a connection that has no request in flight."""
@@ -198,8 +204,10 @@ class Pool:
         self._open_later(self.exchange[fd].next)
         self.drop(fd)
 
-    def _refused(self, exchange: Exchange, error: OSError) -> None:
-        self.count(self.counted_from, "refused", str(error))
+    def _refused(self, exchange: Exchange, error: OSError, *, counts: bool) -> None:
+        self.unreachable = True
+        if counts:
+            self.count(self.counted_from, "refused", str(error))
         self._open_later(exchange)
 
     def _open_later(self, exchange: Exchange) -> None:

@@ -24,6 +24,7 @@ class Wires:
         self.poller = system_poller()
         self.recv: dict[int, Callable[[int], bytes]] = {}
         self.send: dict[int, Callable[[bytes], int]] = {}
+        self.unfinished: set[int] = set()  # connections whose request is not sent to its end
         self.opened = 0
         self._address = address
         self._socks: dict[int, socket.socket] = {}
@@ -73,11 +74,13 @@ class Wires:
 
     def unsent(self, fd: int, rest: bytes) -> None:
         """Send `rest` once the connection takes it."""
+        self.unfinished.add(fd)
         self.poller.change(fd, write=True)
         self.recv[fd] = partial(self._flush, fd, rest, self.recv[fd])
 
     def _flush(self, fd: int, rest: bytes, recv: Callable[[int], bytes], size: int) -> bytes:
         self.poller.change(fd, write=False)
+        self.unfinished.discard(fd)
         self.recv[fd] = recv
         self.push(fd, rest)
         return recv(size)
@@ -95,6 +98,7 @@ class Wires:
         """Close a connection."""
         del self.recv[fd], self.send[fd]
         self._streams.pop(fd, None)
+        self.unfinished.discard(fd)
         self._socks.pop(fd).close()
 
     def close(self) -> None:

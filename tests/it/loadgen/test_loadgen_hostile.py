@@ -153,6 +153,8 @@ def test_refused_connections() -> None:
     result = slice_of(f"http://127.0.0.1:{port}/")
     assert result["errors"]["refused"] > 2
     assert result["requests"] == 0
+    result = slice_of(f"http://127.0.0.1:{port}/", loop="open", rate=200)
+    assert result["errors"] == {**dict.fromkeys(result["errors"], 0), "refused": 40}
 
 
 def test_answers_without_a_request_are_seen_by_an_open_loop() -> None:
