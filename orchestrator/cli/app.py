@@ -26,11 +26,13 @@ from orchestrator.cli.doctor import exit_code as doctor_exit_code
 from orchestrator.cli.doctor import findings
 from orchestrator.cli.doctor import render as render_findings
 from orchestrator.cli.facts import gather, is_dead
+from orchestrator.cli.images import images_summary, images_table
 from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
 from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine
-from orchestrator.engines.docker import DockerEngine, connect, remove_containers
+from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
+from orchestrator.engines.inventory import held_images
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
@@ -221,13 +223,26 @@ def bases(
 
 
 @app.command()
-def clean() -> None:
+def images() -> None:
+    """Show our images in the Docker Engine: servers, load generator, stand-ins; their size, and what they share."""
+    held = held_images(connect())
+    out.print(images_table(held))
+    out.print(images_summary(held), markup=False)
+
+
+@app.command()
+def clean(
+    with_images: Annotated[bool, typer.Option("--images", help="our images and stand-ins, too")] = False,
+) -> None:
     """Remove the containers that killed runs left behind: those labelled ours whose run is over, and no others."""
     client = connect()
     here = socket.gethostname()
     dead = sorted({item.run for item in read_survey(client).containers if is_dead(item, here)})
     removed = sum(remove_containers(client, run) for run in dead)
     out.print(f"removed {removed} containers of {len(dead)} runs" if removed else "nothing was left behind")
+    if with_images:
+        gone, kept = remove_images(client, held_images(client))
+        out.print("\n".join((f"removed {gone} images", *(f"kept {reason}" for reason in kept))), markup=False)
 
 
 @app.command()

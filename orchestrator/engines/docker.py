@@ -36,6 +36,7 @@ from orchestrator.engines.containers import (
     server_options,
     signaller_of,
 )
+from orchestrator.engines.inventory import Held
 from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
@@ -69,6 +70,24 @@ def remove_containers(client: docker.DockerClient, run: str) -> int:
     for container in containers:
         _remove(container)
     return len(containers)
+
+
+def remove_images(client: docker.DockerClient, images: Iterable[Held]) -> tuple[int, tuple[str, ...]]:
+    """Remove the names of these images, and what has no name once nothing is built on it.
+
+    Returns how many went, and why others stayed: a container uses them, or an image that is not ours is built on them.
+    """
+    removed, kept = 0, []
+    for image in sorted(images, key=lambda image: (image.kind == "standin", not image.references)):
+        try:
+            for name in image.references or (image.id,):
+                client.images.remove(name)
+            removed += 1
+        except ImageNotFound:  # it went with one that was built on it
+            removed += 1
+        except APIError as error:
+            kept.append(f"{(image.references or (image.id,))[0]}: {_first_line(error)}")
+    return removed, tuple(kept)
 
 
 def has_image(client: docker.DockerClient, reference: str) -> bool:
