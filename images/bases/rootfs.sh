@@ -38,21 +38,18 @@ if [ -z "$mmdebstrap" ]; then
   mmdebstrap=$work/unpacked/usr/bin/mmdebstrap
 fi
 
-# The mirrors that apt uses here for Debian's own archive, or Debian's.
-mirror() {
-  local uri
-  uri=$(apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1)
-  echo "${uri:-$2}"
-}
-main=$(mirror Debian http://deb.debian.org/debian)
-security=$(mirror Debian-Security http://deb.debian.org/debian-security)
+# The mirrors that apt uses here for Debian's own archive: no other is named here.
+mirror() { apt-get indextargets --format '$(REPO_URI)' "Label: $1" 'Created-By: Packages' | head -n 1; }
+main=${DEBIAN_MIRROR:-$(mirror Debian)}
+security=${DEBIAN_SECURITY_MIRROR:-$(mirror Debian-Security)}
+[ -n "$main" ] || lacking "apt knows no mirror of Debian here (run apt-get update, or set DEBIAN_MIRROR)"
 kinds=deb
 [ "$1" != musl-builder ] || kinds='deb deb-src'
 sources() {
   local kind
   for kind in $kinds; do
     echo "$kind $main $suite main"
-    [ "$suite" = forky ] || echo "$kind $security $suite-security main" # testing gets its fixes through main
+    [ "$suite" = forky ] || [ -z "$security" ] || echo "$kind $security $suite-security main" # testing gets its fixes through main
   done
 }
 
