@@ -135,7 +135,7 @@ def startup(doc: Json) -> Json:
                 accepted = accepted or monotonic_ns()
                 latency, keeps = _timed(sock, asked)
                 answered = monotonic_ns()
-                more = _timed_more(sock if keeps else None, asked, until)
+                more = list(_timed_more(sock if keeps else None, asked, until))
             return {"ok": True, "accepted_ns": accepted, "answered_ns": answered, "latencies_us": [latency, *more]}
         except Failure as failure:
             error = str(failure)

@@ -151,6 +151,9 @@ class MemoryServer:
     def _watch(self, **doc: Any) -> Json:
         return watched(self._behaviour.end, doc)
 
+    def _sample(self, pid: int) -> Json:
+        return {"ok": True, "sample": _server(0.15)}
+
     def _signal(self, pid: int, name: str, at_ns: int, group: bool = False) -> Json:
         self._signal_ns = at_ns
         return {"ok": True, "before_ns": at_ns, "after_ns": at_ns + 2_000, "processes": 1}

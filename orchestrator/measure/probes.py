@@ -11,7 +11,8 @@ from orchestrator.measure.install import probe_install
 from orchestrator.measure.results import Failure, Section
 from orchestrator.measure.rounds import Plan
 from orchestrator.measure.shutdown import probe_shutdown
+from orchestrator.measure.startup import probe_startup
 
 Probe = Callable[[Engine, Plan, Cell, BuiltImage | Failure], Section | Failure]
 
-PROBES: Mapping[str, Probe] = {"install": probe_install, "shutdown": probe_shutdown}
+PROBES: Mapping[str, Probe] = {"install": probe_install, "startup": probe_startup, "shutdown": probe_shutdown}

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from orchestrator.records.lifecycle import ShutdownSection
+from orchestrator.records.lifecycle import ShutdownSection, StartupSection
 from orchestrator.records.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
@@ -169,6 +169,7 @@ class Record(Stored):
     summary: Summary | None = Field(default=None, description="of the load probe")
     verdicts: list[VerdictRecord] = Field(default=[])
     install: InstallSection | None = Field(default=None, description="of the install probe")
+    startup: StartupSection | None = Field(default=None, description="of the startup probe")
     shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
     written: str
 

@@ -156,7 +156,7 @@ def _concluded(name: str, default: EndingCase | None, tuned: EndingCase | None) 
 def timeline(found: EndingCase) -> str:
     """The first repetition as one line: request, signal, end of the request, exit."""
     ending = found.repetitions[0]
-    line = [" "] * (WIDTH + 1)
+    line = ["·"] * (WIDTH + 1)  # a blank would vanish in Markdown
     start, end = _column(ending.slow.sent_ms or SCALE_MS[0]), _column(ending.slow.at_ms)
     for at in range(start, end):
         line[at] = "-"
@@ -164,7 +164,7 @@ def timeline(found: EndingCase) -> str:
     if ending.exit_ms is not None:
         line[_column(ending.exit_ms)] = "E" if ending.exit_ms <= SCALE_MS[1] else ">"
     line[end] = {"answered": "A", "cut": "C", "reset": "R"}.get(ending.slow.end, "O")
-    return "".join(line).rstrip()
+    return "".join(line)
 
 
 def _column(ms: float) -> int:

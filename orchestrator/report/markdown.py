@@ -11,9 +11,8 @@ from orchestrator.report.pivot import PIVOT_NOTE, Pivot
 from orchestrator.report.setup import LeftOut
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import EFFECTS, Footnote, Table
-from orchestrator.report.text import NONE, plain
+from orchestrator.report.text import LEFT, NONE, plain
 
-_LEFT = {"server", "where", "system packages", "marks", "cell", "outcome", "reason"}
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
@@ -88,7 +87,7 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table, aligned in its source too. Texts are escaped here."""
     texts = [[escape(text) for text in line] for line in (columns, *rows)]
     widths = [max(3, *(len(line[at]) for line in texts)) for at in range(len(columns))]
-    left = [column in _LEFT for column in columns]
+    left = [column in LEFT for column in columns]
     rule = ["-" * width if keep else "-" * (width - 1) + ":" for width, keep in zip(widths, left, strict=True)]
     padded = [
         [text.ljust(width) if keep else text.rjust(width) for text, width, keep in zip(line, widths, left, strict=True)]

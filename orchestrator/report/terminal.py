@@ -17,9 +17,8 @@ from orchestrator.report.document import document
 from orchestrator.report.pivot import PIVOT_NOTE, Pivot
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import EFFECTS, Footnote, Row, Table
-from orchestrator.report.text import NONE, plain
+from orchestrator.report.text import LEFT, NONE, plain
 
-_LEFT = {"server", "where", "system packages", "marks", "cell", "outcome", "reason"}
 _NARROW = ("rank", "server", "requests/s", "× baseline", "marks")
 _LOUD = "bold white on red"
 
@@ -104,7 +103,7 @@ def _table(item: Table) -> Iterator[RenderableType]:
 def _grid(columns: Sequence[str]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in columns:
-        justify: JustifyMethod = "left" if column in _LEFT else "right"
+        justify: JustifyMethod = "left" if column in LEFT else "right"
         grid.add_column(Text(column), justify=justify, overflow="fold")
     return grid
 

@@ -13,6 +13,22 @@ NONE = "—"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
+LEFT = frozenset(
+    (
+        "server",
+        "where",
+        "system packages",
+        "marks",
+        "cell",
+        "outcome",
+        "reason",
+        "flags",
+        "request in flight",
+        "timeline",
+    )
+)
+"""Columns of words; the others, figures, are set to the right."""
+
 
 def plain(text: str) -> str:
     """One line without terminal colours, control and invisible characters: reasons are a server's own words."""

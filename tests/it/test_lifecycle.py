@@ -1,4 +1,4 @@
-"""The shutdown probe on small servers of known behaviour, as processes of the local engine."""
+"""The probes of start and end on small servers of known behaviour, as processes of the local engine."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from orchestrator.images.plan import ROOT, Base, BaseFacts, BuiltImage, ImageSpe
 from orchestrator.measure.results import Failure
 from orchestrator.measure.rounds import Plan
 from orchestrator.measure.shutdown import probe_shutdown
-from orchestrator.records.lifecycle import ShutdownSection
+from orchestrator.measure.startup import probe_startup
+from orchestrator.records.lifecycle import ShutdownSection, StartupSection
 from orchestrator.spec.loading import load_matrix
 from orchestrator.spec.models import Declares, Schedule, SystemPackages
 from orchestrator.spec.resolved import Variant
@@ -98,3 +99,14 @@ def test_a_server_that_does_not_start_says_why(engine: LocalEngine) -> None:
     assert isinstance(failure, Failure)
     assert failure.stage == "start"
     assert "error" in failure.reason
+
+
+def test_a_start_is_timed_from_its_exec(engine: LocalEngine) -> None:
+    plan, cell, image = plan_of("answers", engine, rounds=2)
+    section = probe_startup(engine, plan, cell, image)
+    assert not isinstance(section, Failure), section
+    found = StartupSection.model_validate(section)
+    assert found.processes.median == 1
+    for start in found.starts:
+        assert 0 < start.accepted_ms <= start.answered_ms
+        assert start.cpu_ms > 0
