@@ -45,7 +45,7 @@ def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
         for case in record.shutdown.cases if record.shutdown else ():
             groups.setdefault((case.case, record.cell.workers), []).append((record, case))
     made = [sheet for (case, workers), pairs in groups.items() for sheet in _both(case, workers, pairs)]
-    return (*made, *_missing(records))
+    return (*made, *missing("Shutdown", of_shutdown(records)))
 
 
 def _both(case: str, workers: int, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
@@ -62,10 +62,10 @@ def _both(case: str, workers: int, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]
     )
 
 
-def _missing(records: Sequence[Record]) -> tuple[Sheet, ...]:
-    rows = tuple((name_of(r), r.outcome.replace("_", " "), r.reason.line if r.reason else NONE)
-                 for r in of_shutdown(records) if not r.shutdown)  # fmt: skip
-    return (Sheet("Shutdown: not measured", "", ("server", "outcome", "reason"), rows, ()),) if rows else ()
+def missing(what: str, records: Sequence[Record]) -> tuple[Sheet, ...]:
+    """The cells without figures."""
+    rows = tuple((name_of(r), r.outcome.replace("_", " "), r.reason.line) for r in records if r.reason)
+    return (Sheet(f"{what}: not measured", "", ("server", "outcome", "reason"), rows),) if rows else ()
 
 
 def name_of(record: Record) -> str:

@@ -1,0 +1,51 @@
+"""What the startup probe found: how soon a server serves, and what it costs before anybody asks."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.records.lifecycle import Spread, StartupSection
+from orchestrator.records.model import Record
+from orchestrator.report.lifecycle import missing, name_of, version_of
+from orchestrator.report.sheet import Sheet
+from orchestrator.report.text import NONE, count, three
+
+COLUMNS = (
+    "server", "version", "accepts ms", "answers ms", "first answer ms", "tenth answer ms", "CPU ms", "RSS MB", "PSS MB",
+    "processes",
+)  # fmt: skip
+LEGEND = (
+    "Median and range of fresh starts. accepts, answers: from the exec of the server to the first connection made and "
+    "to the first right answer; first and tenth answer: latency of each; CPU: of the processes that live, ten answers "
+    "included; RSS, PSS: of all processes, idle. MB: 1,000,000 bytes.",
+)
+
+
+def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
+    """One row a server, the soonest first. None without such records."""
+    of_startup = [record for record in records if record.probe == "startup"]
+    found = [(record, record.startup) for record in of_startup if record.startup]
+    found.sort(key=lambda pair: pair[1].answered_ms.median)
+    table = Sheet("Startup", _common(found), COLUMNS, tuple(_row(*pair) for pair in found), LEGEND)
+    return (*((table,) if found else ()), *missing("Startup", of_startup))
+
+
+def _common(found: Sequence[tuple[Record, StartupSection]]) -> str:
+    starts = max((len(section.starts) for _, section in found), default=0)
+    return f"{count(starts, 'fresh start')} each, 1 worker unless it says otherwise"
+
+
+def _row(record: Record, section: StartupSection) -> tuple[str, ...]:
+    return (
+        name_of(record), version_of(record), _range(section.accepted_ms), _range(section.answered_ms),
+        _range(section.first_us, 1e3), _range(section.tenth_us, 1e3), _range(section.cpu_ms),
+        _range(section.rss_bytes, 1e6), _range(section.pss_bytes, 1e6), three(section.processes.median),
+    )  # fmt: skip
+
+
+def _range(spread: Spread | None, unit: float = 1.0) -> str:
+    """290 (281–312)"""
+    if spread is None:
+        return NONE
+    low, median, high = (three(value / unit) for value in (spread.low, spread.median, spread.high))
+    return f"{median} ({low}–{high})"
