@@ -52,8 +52,7 @@ def compose_file(
     for key, cell in first.items():
         name = service_name(key)
         spec = image_of(matrix, cell)
-        base = (bases or {}).get(spec.base, spec.base.official)
-        services[name] = _server(matrix, cell.only(tls=False), spec, base, placement)
+        services[name] = _server(matrix, cell.only(tls=False), spec, bases or {}, placement)
         services[f"loadgen-{name}"] = _loadgen(name, base_of_loadgen(bases or {}), placement)
     return {"services": services}
 
@@ -73,19 +72,22 @@ def base_of_loadgen(bases: Mapping[Base, str]) -> str | None:
     return next((reference for base, reference in bases.items() if base.flavour == "slim"), None)
 
 
-def _server(matrix: Matrix, cell: Cell, spec: ImageSpec, base: str, placement: Placement) -> Service:
+def _server(matrix: Matrix, cell: Cell, spec: ImageSpec, bases: Mapping[Base, str], placement: Placement) -> Service:
     name = service_name(spec.key)
+    base = bases.get(spec.base, spec.base.official)
     reference = f"appserver-matrix/{RUN}:{name}"
     image = BuiltImage(spec, reference, "", BaseFacts(base, "", "", ""), "", {})
     module = matrix.apps[cell.app].module
     launch = Launch(
         cell.launch_id, image, cell.variant, module, cell.workers, cell.threads, tls=False, placement=placement
     )
-    arguments = {name: text for name, text in spec.build_args().items() if text}
+    arguments = {"BASE": base} | {name: text for name, text in spec.build_args().items() if text}
+    if spec.build_base:
+        arguments["BUILD_BASE"] = bases.get(spec.build_base, spec.build_base.official)
     build = {
         "context": "./images",
         "dockerfile": spec.dockerfile,
-        "args": _escaped({"BASE": base, **arguments}) | dict.fromkeys(FROM_ENVIRONMENT),
+        "args": _escaped(arguments) | dict.fromkeys(FROM_ENVIRONMENT),
     }
     return {"image": reference, "build": build, "profiles": [name], **_options(server_options(launch, RUN))}
 

@@ -17,7 +17,8 @@ from orchestrator.spec.models import Matrix
 
 def compose_setting(matrix: Matrix, cells: Sequence[Cell]) -> tuple[Placement, dict[Base, str]]:
     """Placement, and the reference of each base: a stand-in only where it is here and the official image is not."""
-    wanted = {spec.base: spec.base.official for spec in images_of(matrix, tuple(cells))}
+    images = images_of(matrix, tuple(cells))
+    wanted = {base: base.official for image in images for base in (image.base, image.build_base) if base}
     try:
         client = connect(5)
     except EnvironmentProblem:

@@ -20,7 +20,7 @@ from orchestrator.engines.docker import connect, has_image, registry_trouble
 from orchestrator.engines.survey import Leftover, Survey, read_survey
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
-from orchestrator.images.plan import base_of
+from orchestrator.images.plan import base_of, build_base_of
 from orchestrator.measure.placement import place
 from orchestrator.spec.models import Matrix
 
@@ -86,7 +86,7 @@ def _engine() -> tuple[Any, str]:
 
 
 def _bases(client: Any, matrix: Matrix) -> Iterator[BaseState]:
-    """One per flavour and Python of the suites, in the order in which an engine would look for them."""
+    """One per base image of the suites, looked for in the order in which an engine would."""
     pythons = dict.fromkeys(
         (flavour, python)
         for suite in matrix.suites.values()
@@ -94,17 +94,17 @@ def _bases(client: Any, matrix: Matrix) -> Iterator[BaseState]:
         for flavour in axes.flavour
         for python in axes.python
     )
-    for flavour, python in pythons:
-        base = base_of(matrix, flavour, python)
+    needed = (base for one in pythons for base in (base_of(matrix, *one), build_base_of(matrix, *one)) if base)
+    for base in {base.official: base for base in needed}.values():
         if has_image(client, base.official):
-            yield BaseState(flavour, base.official, "official")
+            yield BaseState(base.flavour, base.official, "official")
         elif base.standin and has_image(client, standin_reference(base)):
-            yield BaseState(flavour, base.official, "standin")
+            yield BaseState(base.flavour, base.official, "standin")
         elif not (trouble := registry_trouble(client, base.official)):
-            yield BaseState(flavour, base.official, "pullable")
+            yield BaseState(base.flavour, base.official, "pullable")
         else:
             makeable = bool(base.standin) and _is_root() and shutil.which("apt-get") is not None
-            yield BaseState(flavour, base.official, "to_be_made" if makeable else "none", trouble)
+            yield BaseState(base.flavour, base.official, "to_be_made" if makeable else "none", trouble)
 
 
 def _is_root() -> bool:

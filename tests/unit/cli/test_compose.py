@@ -12,7 +12,7 @@ from orchestrator.cells.expand import expand
 from orchestrator.cells.model import Cell
 from orchestrator.cli.compose import as_yaml, compose_file, service_name
 from orchestrator.engines.protocol import Placement
-from orchestrator.images.plan import base_of, images_of
+from orchestrator.images.plan import base_of, build_base_of, images_of
 from orchestrator.spec.loading import load_matrix, parse_matrix
 
 ROOT = Path(__file__).parents[3]
@@ -60,6 +60,14 @@ def test_the_official_base_is_the_default() -> None:
     found = services(expand(MATRIX, "quick", only=("waitress",)).cells)
     assert found["waitress-slim-wheel-py3.13"]["build"]["args"]["BASE"] == "python:3.13-slim-trixie"
     assert "args" not in found["loadgen-waitress-slim-wheel-py3.13"]["build"]
+
+
+def test_a_multi_stage_image_has_two_bases() -> None:
+    cell = expand(MATRIX, "quick", only=("waitress",)).cells[0].only(flavour="slim-multistage")
+    build_base = build_base_of(MATRIX, "slim-multistage", "3.13")
+    assert build_base
+    arguments = services((cell,), {build_base: "stand-in:cc"})[service_name(cell.image)]["build"]["args"]
+    assert (arguments["BASE"], arguments["BUILD_BASE"]) == ("python:3.13-slim-trixie", "stand-in:cc")
 
 
 def test_tls_needs_a_certificate_that_compose_has_not() -> None:
