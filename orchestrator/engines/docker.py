@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import count
 from typing import IO, Any
 
@@ -339,7 +339,8 @@ class DockerEngine:
     def import_rootfs(self, tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> None:
         repository, _, tag = reference.rpartition(":")
         changes = [f'LABEL "{name}"="{text}"' for name, text in labels.items()]
-        self._client.api.import_image_from_stream(tar, repository=repository, tag=tag, changes=changes)
+        chunks = iter(partial(tar.read, 1 << 20), b"")  # the SDK declares chunks, and sends them for an iterator only
+        self._client.api.import_image_from_stream(chunks, repository=repository, tag=tag, changes=changes)
 
     def build_standin(
         self, context: Context, args: Mapping[str, str], reference: str, labels: Mapping[str, str], target: str
@@ -382,12 +383,12 @@ class DockerEngine:
         agent = seat.agent if seat else beside[0].agent
         url = seat.url if seat else f"{'https' if launch.tls else 'http'}://127.0.0.1:{PORT}"
         return RunningContainer(
-            server, agent, url, tls=launch.tls, made=beside, signaller=lambda: self._signaller(launch, server)
+            server, agent, url, tls=launch.tls, made=beside, signaller=lambda: self._signaller(launch, server, seat)
         )
 
-    def _signaller(self, launch: Launch, server: Container) -> ContainerObserver:
+    def _signaller(self, launch: Launch, server: Container, seat: Seat | None) -> ContainerObserver:
         try:
-            return self._agent(signaller_of(launch, self._run, server.id or ""))
+            return self._agent(signaller_of(launch, self._run, server.id or "", seat))
         except DockerException as error:
             raise ServerFailed(f"{launch.id} is gone: {_first_line(error)}") from error
 

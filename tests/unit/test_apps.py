@@ -96,7 +96,8 @@ async def call_asgi(app: Any, request: Request) -> Answer:
     async def receive() -> dict[str, Any]:
         for message in received:
             return message
-        return await asyncio.get_running_loop().create_future()  # the client stays
+        never: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        return await never  # the client stays
 
     async def send(message: dict[str, Any]) -> None:
         sent.append(message)

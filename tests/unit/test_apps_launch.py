@@ -10,7 +10,7 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[2] / "images" / "apps"))
 
 import raw_wsgi
-from launch import options
+import launch.options as options
 
 
 def parse(monkeypatch: pytest.MonkeyPatch, line: str, *, tls: bool = False) -> options.Options:

@@ -11,7 +11,7 @@ import pytest
 
 from orchestrator.cells.expand import expand
 from orchestrator.engines.memory import Behaviour, MemoryEngine, MemoryServer
-from orchestrator.engines.protocol import Launch
+from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.errors import ServerFailed, SpecError
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.events import Event, SliceDone
@@ -26,19 +26,19 @@ MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 class Flaky(MemoryEngine):
     """Its waitress starts in the first round only."""
 
-    def start(self, launch: Launch) -> MemoryServer:
+    def start(self, launch: Launch, seat: Seat | None = None) -> MemoryServer:
         if launch.variant.server == "waitress" and self.started >= 2:
             raise ServerFailed("port in use")
-        return super().start(launch)
+        return super().start(launch, seat)
 
 
 class Interrupted(MemoryEngine):
     """Ctrl-C comes when the second round begins."""
 
-    def start(self, launch: Launch) -> MemoryServer:
+    def start(self, launch: Launch, seat: Seat | None = None) -> MemoryServer:
         if self.started >= 2:
             raise KeyboardInterrupt
-        return super().start(launch)
+        return super().start(launch, seat)
 
 
 def order(folder: Path, *, resume: bool = False, seed: int = 1) -> Order:

@@ -1,0 +1,91 @@
+"""Which base a flavour gets, against a real engine and a real (small, local) registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import tarfile
+import time
+import uuid
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from orchestrator.engines import bases
+from orchestrator.engines.bases import find_base
+from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.errors import EnvironmentProblem
+from orchestrator.images.plan import Base
+from tests.servers.registry import registry
+
+pytestmark = pytest.mark.docker
+
+
+def tiny_rootfs() -> io.BytesIO:
+    stream = io.BytesIO()
+    with tarfile.open(fileobj=stream, mode="w") as archive:
+        entry = tarfile.TarInfo("hello")
+        entry.size = 5
+        archive.addfile(entry, io.BytesIO(b"world"))
+    return io.BytesIO(stream.getvalue())
+
+
+@pytest.fixture(scope="module")
+def client() -> Any:
+    return connect()
+
+
+@pytest.fixture
+def engine() -> Iterator[DockerEngine]:
+    made = DockerEngine(f"test-{uuid.uuid4().hex[:8]}")
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def saved(client: Any, engine: DockerEngine) -> Iterator[bytes]:
+    """An image of one file, as `docker save` writes it, and gone from the engine again."""
+    reference = f"appserver-matrix/test-{uuid.uuid4().hex[:8]}:1"
+    engine.import_rootfs(tiny_rootfs(), reference, {"appserver-matrix.kind": "test"})
+    content = b"".join(client.images.get(reference).save())
+    client.images.remove(reference)
+    yield content
+
+
+def test_an_official_image_is_pulled(client: Any, engine: DockerEngine, saved: bytes) -> None:
+    said: list[str] = []
+    with registry(saved) as host:
+        base = Base("slim", "3.13", f"{host}/python:3.13-slim-trixie", "")
+        try:
+            facts = find_base(engine, base, said.append)
+            again = find_base(engine, base, said.append)
+        finally:
+            client.images.remove(base.official)
+    assert (facts.reference, facts.standin, facts.note) == (base.official, "", "pulled")
+    assert facts.digest.startswith("sha256:")
+    assert again.note == "the official image, present here"
+    assert said == [f"base slim: pulling {base.official}"]
+
+
+def test_a_registry_that_never_answers_is_given_up(
+    engine: DockerEngine, saved: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bases, "PULL_SILENCE_S", 1.0)
+    began = time.monotonic()
+    with registry(saved, hangs=True) as host, pytest.raises(EnvironmentProblem, match="no answer within"):
+        find_base(engine, Base("slim", "3.13", f"{host}/python:3.13", ""), lambda _: None)
+    assert time.monotonic() - began < 20
+
+
+def test_a_registry_that_is_not_there_is_said_without_its_name(engine: DockerEngine) -> None:
+    base = Base("slim", "3.13", "127.0.0.1:9/python:3.13", "")
+    with pytest.raises(EnvironmentProblem, match="the registry refused the connection") as caught:
+        find_base(engine, base, lambda _: None)
+    assert "--engine local" in caught.value.next_step
+
+
+def test_a_python_that_no_debian_has_is_said(engine: DockerEngine) -> None:
+    base = Base("slim", "3.13", "127.0.0.1:9/python:3.99", "slim")
+    with pytest.raises(EnvironmentProblem, match=r"no Debian release carries Python 3\.99"):
+        find_base(engine, dataclasses.replace(base, python="3.99"), lambda _: None)
