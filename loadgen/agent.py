@@ -16,6 +16,7 @@ from loadgen.facts import facts
 from loadgen.result import SCHEMA
 from loadgen.run import load
 from loadgen.spec import Json, LoadSpec
+from loadgen.steady import steady
 
 
 def _hello(_doc: Json) -> Json:
@@ -60,6 +61,7 @@ OPERATIONS: dict[str, Callable[[Json], Json]] = {
     "load": _load,
     "sample": _sample,
     **lifecycle.OPERATIONS,
+    "steady": steady,
 }
 
 

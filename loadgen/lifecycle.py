@@ -39,6 +39,7 @@ class Fate:
     first_byte_ns: int | None = None
     bytes: int = 0
     status: int | None = None
+    kept: bool = False  # after a whole answer: for more requests
 
 
 @dataclass(frozen=True)
@@ -107,12 +108,12 @@ def watch(doc: Json) -> Json:
     lead, later = MOMENT("lead_ns", doc.get("lead_ns")), signal_ns + MOMENT("after_ns", doc.get("after_ns"))
     with contextlib.ExitStack() as stack:
         threads = stack.enter_context(ThreadPoolExecutor(4))
-        idle, kept = (_kept(quick, signal_ns, stack) for _ in range(2))
+        silent, kept = (_kept(quick, signal_ns, stack) for _ in range(2))
         sleep_until(signal_ns - lead)
         sock = stack.enter_context(_connected(slow, until))
         futures: dict[str, Future[Fate]] = {
             "slow": threads.submit(converse, sock, slow, until),
-            "idle": threads.submit(_idle, idle, until),
+            "idle": threads.submit(idle, silent, until),
             "kept": threads.submit(_again, kept, quick, later, until),
             "new": threads.submit(_fresh, quick, later, until),
         }
@@ -181,7 +182,7 @@ def _left(until: int) -> float:
 def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
     """Ask on a connection and follow the answer to its end."""
     parser = Parser(asked.request.method)
-    sent, first, size, end, status = monotonic_ns(), None, 0, "", None
+    sent, first, size, end, status, keeps = monotonic_ns(), None, 0, "", None, False
     try:
         sock.sendall(asked.request.wire())
         while not end:
@@ -191,14 +192,14 @@ def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
             first = first or (monotonic_ns() if data else None)
             answer = parser.feed(data)
             if answer is not None:
-                end, status = _right(answer, asked.expect), answer.status
+                end, status, keeps = _right(answer, asked.expect), answer.status, answer.keep_alive
     except ProtocolError:
         end = "protocol" if data else "cut"
     except TimeoutError:
         end = "open"
     except OSError:
         end = "reset"
-    return Fate(end, monotonic_ns(), sent, first, size, status)
+    return Fate(end, monotonic_ns(), sent, first, size, status, keeps)
 
 
 def _right(answer: Answer, expect: Expect) -> str:
@@ -207,7 +208,7 @@ def _right(answer: Answer, expect: Expect) -> str:
     return "answered" if expect.body in (None, answer.body) else "wrong_body"
 
 
-def _idle(sock: socket.socket | None, until: int) -> Fate:
+def idle(sock: socket.socket | None, until: int) -> Fate:
     """Wait for the other side to end a connection on which nothing is asked."""
     if sock is None:
         return Fate("not_kept", monotonic_ns())
@@ -226,7 +227,7 @@ def _idle(sock: socket.socket | None, until: int) -> Fate:
 
 def _again(sock: socket.socket | None, asked: Asked, at: int, until: int) -> Fate:
     """Ask once more on a kept connection, unless it is seen to be closed by then."""
-    gone = _idle(sock, min(at, until))
+    gone = idle(sock, min(at, until))
     return gone if sock is None or gone.end != "open" else converse(sock, asked, until)
 
 

@@ -85,6 +85,10 @@ def agent_beside(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
     }
 
 
-def signaller_of(launch: Launch, run: str, server_id: str) -> dict[str, Any]:
-    """The same in the server's PID namespace alone, with no network."""
-    return agent_options(run, launch.placement.client) | {"pid_mode": f"container:{server_id}"}
+def signaller_of(launch: Launch, run: str, server_id: str, seat: Seat | None) -> dict[str, Any]:
+    """The same in the server's PID namespace, and in an observer's network where there is one."""
+    network = seat.network if seat else "none"
+    return agent_options(run, launch.placement.client) | {
+        "pid_mode": f"container:{server_id}",
+        "network_mode": network,
+    }
