@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engines.agent import Answer
+from orchestrator.engines.agent import Agent, Answer
 from orchestrator.engines.protocol import Running
 from orchestrator.errors import ServerFailed
 from orchestrator.measure.results import Check, Mismatch
@@ -40,7 +40,7 @@ def request_of(workload: Workload, running: Running) -> dict[str, Any]:
 
 def check_server(running: Running, first: Workload, declares: Declares) -> Check:
     """Wait for a right answer, then look at what runs. Raises ServerFailed with the server's own words."""
-    answer = wait_ready(running, first)
+    answer = wait_ready(running, first, running.agent)
     fingerprint, keepalive, probes = _probe(running)
     time.sleep(0.05)  # a line of an access log takes a moment from the server to the engine
     access_log = running.log().count("logprobe") >= probes // 2
@@ -48,10 +48,10 @@ def check_server(running: Running, first: Workload, declares: Declares) -> Check
     return Check(float(answer["seconds"]), fingerprint, compare(declares, found), keepalive, access_log)
 
 
-def wait_ready(running: Running, first: Workload) -> Answer:
-    """Ask until the right answer comes. Raises ServerFailed with the server's own words."""
+def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:
+    """Let an agent ask until the right answer comes. Raises ServerFailed with the server's own words."""
     request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
-    answer = running.agent.call(
+    answer = agent.call(
         "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
     )
     if not answer.get("ok"):

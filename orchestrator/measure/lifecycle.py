@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.agent import Agent
@@ -55,11 +55,16 @@ def observers(engine: Engine, placement: Placement, number: int) -> Iterator[lis
         parallel(lambda observer: observer.stop(), made, number)
 
 
-def start_ready(engine: Engine, plan: Plan, cell: Cell, variant: Variant, seat: Seat) -> Running:
-    """Start a cell's server as `variant` says, and wait for its first right answer. Raises ServerFailed."""
+def start_ready(
+    engine: Engine, plan: Plan, cell: Cell, variant: Variant, seat: Seat, asker: Literal["agent", "signaller"] = "agent"
+) -> Running:
+    """Start a cell's server as `variant` says, and wait for its first right answer. Raises ServerFailed.
+
+    `asker`: which agent asks it, as an observer may be busy.
+    """
     running = engine.start(launch_of(plan, cell, variant), seat)
     try:
-        wait_ready(running, plan.matrix.workloads["item"])
+        wait_ready(running, plan.matrix.workloads["item"], running.signaller if asker == "signaller" else running.agent)
     except BaseException:
         running.stop()
         raise

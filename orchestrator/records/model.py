@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from orchestrator.records.lifecycle import ShutdownSection, StartupSection
+from orchestrator.records.lifecycle import DeploySection, ShutdownSection, StartupSection
 from orchestrator.records.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
@@ -171,6 +171,7 @@ class Record(Stored):
     install: InstallSection | None = Field(default=None, description="of the install probe")
     startup: StartupSection | None = Field(default=None, description="of the startup probe")
     shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
+    deploy: DeploySection | None = Field(default=None, description="of the deploy probe")
     written: str
 
 

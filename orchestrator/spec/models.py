@@ -15,8 +15,9 @@ Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
-Probe = Literal["load", "install", "startup", "shutdown"]
+Probe = Literal["load", "install", "startup", "shutdown", "deploy"]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
+Disturbance = Literal["rolling", "late", "reload", "kill"]
 Case = Literal["term", "int", "twice", "group", "long", "stream"]
 PositiveInt = Annotated[int, Field(gt=0, le=65536)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -107,6 +108,7 @@ class Entry(Model):
     env: dict[str, str] = Field(default_factory=dict)
     supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
     system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
+    reload: Literal["", "SIGHUP", "SIGUSR1", "SIGUSR2"] = Field(default="", description="signal to reload on, if any")
     shutdown: Shutdown | None = Field(default=None, description="how to stop it without losing requests, if known")
     note: str = Field(default="", description="what a reader must know; printed with the results")
 
@@ -164,6 +166,7 @@ class Schedule(Model):
 
     rounds: PositiveInt = Field(default=3, description="fresh starts of each server")
     cases: Many[Case] = Field(default=("term",), description="of the shutdown probe: what happens to a server")
+    disturb: Many[Disturbance] = Field(default=("rolling",), description="of the deploy probe: what is done under load")
     kill_after_s: Seconds = Field(default=10, description="of the shutdown probe: seconds from the signal to SIGKILL")
     slices: PositiveInt = Field(default=3, description="timed stretches per cell and round")
     slice_s: Seconds = Field(default=1.0, description="seconds of a timed stretch")

@@ -47,6 +47,7 @@ class Variant:
     declares: Declares
     note: str
     shutdown: Shutdown | None = None
+    reload: str = ""
 
     @property
     def name(self) -> str:
@@ -95,6 +96,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
         declares=_declared(server, variant),
         note=_joined(entry.note, variant.note),
         shutdown=variant.shutdown or entry.shutdown,
+        reload=variant.reload or entry.reload,
     )
 
 
