@@ -80,6 +80,6 @@ def test_a_server_is_added_by_one_entry_in_one_file() -> None:
 
 def test_example_of_a_suite_has_cells() -> None:
     matrix = parse_matrix(f"{MATRIX}\n{EXAMPLES[1]}").matrix
-    selection = expand(matrix, "deploy")
+    selection = expand(matrix, "second-worker")
     assert {cell.tls for cell in selection.cells} == {False, True}
     assert {cell.workers for cell in selection.cells} == {1, 2}
