@@ -20,7 +20,7 @@ from orchestrator.engines.docker import connect, has_image, registry_trouble
 from orchestrator.engines.survey import Leftover, Survey, read_survey
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
-from orchestrator.images.plan import base_of, build_base_of
+from orchestrator.images.plan import Base, base_of, build_base_of
 from orchestrator.measure.placement import place
 from orchestrator.spec.models import Matrix
 
@@ -94,8 +94,11 @@ def _bases(client: Any, matrix: Matrix) -> Iterator[BaseState]:
         for flavour in axes.flavour
         for python in axes.python
     )
-    needed = (base for one in pythons for base in (base_of(matrix, *one), build_base_of(matrix, *one)) if base)
-    for base in {base.official: base for base in needed}.values():
+    needed: dict[str, Base] = {}
+    for one in pythons:
+        for base in filter(None, (base_of(matrix, *one), build_base_of(matrix, *one))):
+            needed.setdefault(base.official, base)
+    for base in needed.values():
         if has_image(client, base.official):
             yield BaseState(base.flavour, base.official, "official")
         elif base.standin and has_image(client, standin_reference(base)):
