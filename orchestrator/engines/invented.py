@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from itertools import count
@@ -65,3 +66,12 @@ class MemoryObserver:
 
     def _startup(self, quick: Json, until_ns: int) -> Json:
         return {"ok": True, "accepted_ns": 200 * MS, "answered_ns": 210 * MS, "latencies_us": [9_000.0, *[300.0] * 9]}
+
+    def _fetch(self, requests: list[Json]) -> Json:
+        body = base64.b64encode(b'{"pid":2}').decode()
+        return {"ok": True, "answers": [{"status": 200, "body": body, "error": None} for _ in requests]}
+
+    def _steady(self, begin_ns: int, end_ns: int, rate: float, switch_ns: int, **_doc: Any) -> Json:
+        lost = range(switch_ns, switch_ns + 100 * MS)
+        due = range(begin_ns, end_ns, int(1e9 / rate))
+        return {"ok": True, "requests": [[at, at + 12 * MS, "closed_early" if at in lost else ""] for at in due]}

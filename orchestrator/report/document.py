@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.records.model import Record, RunFile
-from orchestrator.report import installs, lifecycle, startup
+from orchestrator.report import deploy, installs, lifecycle, startup
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
 from orchestrator.report.sheet import Sheet
@@ -42,7 +42,12 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         facts=facts(run, records),
         pivots=pivots(run, records),
         tables=tables(run, records),
-        sheets=(*installs.sheets(run, records), *startup.sheets(records), *lifecycle.sheets(records)),
+        sheets=(
+            *installs.sheets(run, records),
+            *startup.sheets(records),
+            *lifecycle.sheets(records),
+            *deploy.sheets(records),
+        ),
         notes=notes(records),
         left_out=left_out(run),
     )

@@ -1,0 +1,59 @@
+"""What the deploy probe found: requests lost, latency added and seconds until normal, for each disturbance."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from orchestrator.records.lifecycle import DeployCase
+from orchestrator.records.model import Record
+from orchestrator.report.lifecycle import missing, name_of, version_of
+from orchestrator.report.sheet import Sheet
+from orchestrator.report.text import NONE, count, three
+
+TITLES = {
+    "rolling": "replaced: traffic moves to a second instance, 100 ms later the first is told to end",
+    "late": "replaced, but traffic moves 500 ms after the first is told to end",
+    "reload": "told to reload",
+    "kill": "a worker is killed with SIGKILL",
+}
+COLUMNS = ("server", "version", "lost", "of", "by kind", "ms added", "normal after s")
+LEGEND = (
+    "lost: without a right answer, of all that were due, in all repetitions together; nothing is sent twice. ms added: "
+    "greatest median latency of 100 ms after the event, less the median before; normal: half a second without a loss "
+    "and with no longer latency than before. Both are the worst repetition.",
+)
+
+
+def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
+    """A table for each disturbance. None without such records."""
+    of_deploy = [record for record in records if record.probe == "deploy"]
+    groups: dict[str, list[tuple[Record, DeployCase]]] = {}
+    for record in of_deploy:
+        for case in record.deploy.cases if record.deploy else ():
+            groups.setdefault(case.case, []).append((record, case))
+    return (*(_sheet(case, pairs) for case, pairs in groups.items()), *missing("Deploy", of_deploy))
+
+
+def _sheet(case: str, pairs: Sequence[tuple[Record, DeployCase]]) -> Sheet:
+    able = [(record, found) for record, found in pairs if not found.unable]
+    reasons = tuple(f"{name_of(record)}: {found.unable}" for record, found in pairs if found.unable)
+    repetitions = max((len(found.repetitions) for _, found in able), default=0)
+    rate = next(record.deploy.rate for record, _ in pairs if record.deploy)
+    common = f"{rate:.0f} requests a second, {count(repetitions, 'repetition')} each"
+    return Sheet(f"Deploy: {TITLES[case]}", common, COLUMNS, tuple(_row(*pair) for pair in able), LEGEND, reasons)
+
+
+def _row(record: Record, found: DeployCase) -> tuple[str, ...]:
+    lost: Counter[str] = Counter()
+    for repetition in found.repetitions:
+        lost.update(repetition.lost)
+    kinds = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in lost.most_common()) or NONE
+    normal = [repetition.normal_after_s for repetition in found.repetitions]
+    workers = count(record.cell.workers, "worker")
+    return (
+        f"{name_of(record)}, {workers}", version_of(record), str(lost.total()),
+        str(sum(repetition.requests for repetition in found.repetitions)), kinds,
+        three(max(repetition.added_ms for repetition in found.repetitions)),
+        "not by the end" if None in normal else three(max(value for value in normal if value is not None)),
+    )  # fmt: skip
