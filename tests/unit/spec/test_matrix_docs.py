@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import textwrap
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,7 @@ ROOT = Path(__file__).parents[3]
 MATRIX = (ROOT / "matrix.yaml").read_text(encoding="utf-8")
 DOCS = (ROOT / "docs" / "matrix.md").read_text(encoding="utf-8")
 SECTIONS = dict(re.findall(r"^## (.+?)\n(.*?)(?=^## |\Z)", DOCS, re.M | re.S))
-EXAMPLES = re.findall(r"```yaml\n(.*?)```", DOCS, re.S)
+EXAMPLE = re.findall(r"```yaml\n(.*?)```", DOCS, re.S)[-1]
 MODELS = [
     model for model in vars(models).values()
     if isinstance(model, type) and issubclass(model, models.Model) and model not in (models.Model, models.Entry)
@@ -68,18 +69,23 @@ def test_schema_takes_the_matrix_and_refuses_a_broken_one() -> None:
     assert [error.validator for error in validator.iter_errors(data)] == ["additionalProperties"]
 
 
-def test_a_server_is_added_by_one_entry_in_one_file() -> None:
-    entry = EXAMPLES[0]
+@pytest.mark.parametrize("file", ["README.md", "docs/matrix.md"])
+def test_a_server_is_added_by_one_entry_in_one_file(file: str) -> None:
+    """The three steps of both texts: their entry goes into matrix.yaml, and its cells are there."""
+    _, steps = (ROOT / file).read_text(encoding="utf-8").split("## Add a server in three steps\n", 1)
+    entry = textwrap.dedent(re.findall(r"```yaml\n(.*?)```", steps, re.S)[0])
     assert len(entry.splitlines()) <= 12
-    matrix = parse_matrix(MATRIX.replace("\nservers:\n", f"\nservers:\n{entry}\n", 1)).matrix
-    cells = expand(matrix, "throughput", only=("tremolo",)).cells
-    own = [cell.id for cell in cells if cell.variant.server == "tremolo"]
-    assert own == [f"tremolo/asyncio·slim·wheel·py3.13·starlette·w1·c{connections}" for connections in (1, 8, 32, 128)]
-    assert {cell.variant.name for cell in cells} == {"tremolo/asyncio", "uvicorn/standard"}
+    matrix = parse_matrix(MATRIX.replace("\nservers:\n", f"\nservers:\n{textwrap.indent(entry, '  ')}\n", 1)).matrix
+    (name,) = yaml.safe_load(entry)
+    (variant,) = matrix.servers[name].variants
+    cells = expand(matrix, "throughput", only=(name,)).cells
+    own = [cell.id for cell in cells if cell.variant.server == name]
+    assert own == [f"{name}/{variant}·slim·wheel·py3.13·starlette·w1·c{count}" for count in (1, 8, 32, 128)]
+    assert {cell.variant.name for cell in cells} == {f"{name}/{variant}", "uvicorn/standard"}
 
 
 def test_example_of_a_suite_has_cells() -> None:
-    matrix = parse_matrix(f"{MATRIX}\n{EXAMPLES[1]}").matrix
+    matrix = parse_matrix(f"{MATRIX}\n{EXAMPLE}").matrix
     selection = expand(matrix, "second-worker")
     assert {cell.tls for cell in selection.cells} == {False, True}
     assert {cell.workers for cell in selection.cells} == {1, 2}
