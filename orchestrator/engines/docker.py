@@ -230,7 +230,7 @@ class DockerEngine:
         tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{digest}"
         reference = f"{_REPOSITORY}/{spec.key.image}:{tag}"
         if self.digest(reference) is None:
-            self._frameworks(spec, base, context, say)
+            self._shared(spec, base, context, say)
             say(f"building {spec.key.id}")
             self._build(
                 context, spec.dockerfile, reference, args | {name: used.reference for name, used in bases.items()}
@@ -247,13 +247,13 @@ class DockerEngine:
             self._build(context, "images/loadgen/Dockerfile", reference, {"BASE": base.reference}, prefix="images/")
         self._loadgen = reference
 
-    def _frameworks(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
-        """Build the layer that all images of a base share before any of them, so that parallel builds find it made."""
-        with self._lock(("frameworks", base.digest)):
-            reference = f"{_REPOSITORY}/frameworks:{context.digest(spec.dockerfile, base.digest)}"
+    def _shared(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
+        """Build what all images on a base share before any of them: builds side by side would each make their own."""
+        with self._lock(("shared", base.digest)):
+            reference = f"{_REPOSITORY}/shared:{context.digest(spec.dockerfile, base.digest)}"
             if self.digest(reference) is None:
-                say(f"building the frameworks' layer for {spec.key.flavour}")
-                self._build(context, spec.dockerfile, reference, {"BASE": base.reference}, target="frameworks")
+                say(f"building the frameworks for {spec.key.flavour}")
+                self._build(context, spec.dockerfile, reference, {"BASE": base.reference}, target="shared")
 
     def _build(
         self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, prefix: str = "",

@@ -14,7 +14,7 @@ PREFIX = "appserver-matrix/"
 LAYER_WITHOUT_BYTES = {"WORKDIR", "COPY", "ADD"}
 """Instructions that make a layer even of no bytes: an empty folder. A RUN that changed nothing makes none."""
 
-Kind = Literal["server", "frameworks", "loadgen", "standin", "stage"]
+Kind = Literal["server", "shared", "loadgen", "standin", "stage"]
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ def kind_of(references: Sequence[str]) -> Kind:
     name = references[0].removeprefix(PREFIX).partition(":")[0]
     if name.startswith("standin-"):
         return "standin"
-    return "frameworks" if name == "frameworks" else "loadgen" if name == "loadgen" else "server"
+    return "shared" if name == "shared" else "loadgen" if name == "loadgen" else "server"
 
 
 def layer_sizes(history: Sequence[Mapping[str, Any]], digests: Sequence[str]) -> tuple[tuple[str, int | None], ...]:
