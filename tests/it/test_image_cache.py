@@ -1,0 +1,80 @@
+"""Images of servers share their layers, are built once, and are given back alone: on a real Docker Engine."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from orchestrator.cells.expand import expand
+from orchestrator.engines.docker import DockerEngine, connect, remove_images
+from orchestrator.engines.inventory import Held, held_images
+from orchestrator.errors import EnvironmentProblem
+from orchestrator.images.context import Context
+from orchestrator.images.plan import ROOT, images_of
+from orchestrator.spec.loading import load_matrix
+
+pytestmark = pytest.mark.docker
+RUN = "test-image-cache"
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    try:
+        found = connect()
+    except EnvironmentProblem as problem:
+        pytest.skip(problem.what)
+    yield found
+    found.close()
+
+
+@pytest.fixture
+def engine(client: Any) -> Iterator[DockerEngine]:
+    """Whatever images this test is the first to make go away with it."""
+    before = {image.id for image in held_images(client)}
+    made = DockerEngine(RUN, client=client)
+    yield made
+    made.close()
+    remove_images(client, [image for image in held_images(client) if image.id not in before and image.kind == "server"])
+
+
+def named(client: Any, reference: str) -> Held:
+    return next(image for image in held_images(client) if reference in image.references)
+
+
+def test_two_servers_share_base_and_frameworks_and_are_built_once(engine: DockerEngine, client: Any) -> None:
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    cells = expand(matrix, "installs", only=("waitress*slim·wheel*", "cheroot*slim·wheel*")).cells
+    specs = images_of(matrix, cells)
+    built = [engine.build(spec, print) for spec in specs]
+    one, two = (named(client, image.reference) for image in built)
+    assert one.layers[:-2] == two.layers[:-2]  # base, frameworks; what follows are the server and the apps
+    assert sum(size or 0 for _, size in one.layers[-2:]) < 0.1 * one.size_bytes
+    told: list[str] = []
+    again = [DockerEngine(RUN, client=client).build(spec, told.append) for spec in specs]
+    assert [image.digest for image in again] == [image.digest for image in built]
+    assert not [text for text in told if text.startswith("building")]
+
+
+def build_image(client: Any, name: str, dockerfile: str) -> None:
+    context = Context({"Dockerfile": (dockerfile.encode(), False)})
+    client.images.build(fileobj=io.BytesIO(context.tar()), custom_context=True, tag=name, rm=True)
+
+
+def test_clean_takes_what_is_ours_and_nothing_else(client: Any) -> None:
+    ours, others = "appserver-matrix/test-clean:1", "test-clean-not-ours:1"
+    for name, label in ((ours, "appserver-matrix.kind=image"), (others, "somebody.else=1")):
+        build_image(client, name, f"FROM scratch\nLABEL {label} appserver-matrix.run={RUN}\nCOPY Dockerfile /\n")
+    try:
+        mine = named(client, ours)
+        assert not [image for image in held_images(client) if others in image.references]
+        assert remove_images(client, [mine]) == (1, ())
+        assert not [image for image in held_images(client) if ours in image.references]
+        assert client.images.get(others)
+    finally:
+        for name in (ours, others):
+            with suppress(Exception):
+                client.images.remove(name)
