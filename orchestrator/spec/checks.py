@@ -82,13 +82,16 @@ def _command_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
     if not variant.run:
         yield Mistake(run[:-1], "there is no launch command", "", "add run: NAME --bind {host}:{port} {app}")
         return
-    texts = {"run": variant.run, "options": tuned(variant, 1).options, "tls": variant.tls}
+    texts = {"run": variant.run, "options": variant.options, "tls": variant.tls}
     found = [mistake for field, text in texts.items()
              for mistake in _text_mistakes(_where(matrix, variant, field), text, PLACEHOLDERS)]  # fmt: skip
+    if variant.shutdown:
+        path = (*_where(matrix, variant, "shutdown"), "options")
+        found += _text_mistakes(path, variant.shutdown.options, PLACEHOLDERS | {"grace": "grace period"})
     yield from found
     if found:
         return
-    used = frozenset().union(*map(placeholders, texts.values()))
+    used = frozenset().union(*map(placeholders, (*texts.values(), tuned(variant, 1).options)))
     for needed, why in _needed(variant):
         if needed not in used:
             yield Mistake(
