@@ -168,8 +168,8 @@ class _Load:
 def disturbance(requests: Requests, at: int) -> Section:
     """What an event at `at` did: requests lost by kind, ms of latency added, seconds until it is as before.
 
-    Bins of 100 ms. Latency is added where a bin's median exceeds the median before. It is as before once half a
-    second has passed without a loss and with medians not above the longest latency before; null: not by the end.
+    Bins of 100 ms. Latency is added where a bin's median exceeds the median before. All is as before from the first
+    half second after the last loss in which no bin's median exceeds the longest latency before; None: not by the end.
     """
     before = [(end - due) / MS for due, end, kind in requests if due < at and not kind]
     if not before:
@@ -178,10 +178,10 @@ def disturbance(requests: Requests, at: int) -> Section:
     lost = Counter(kind for due, _, kind in requests if kind)
     bins = [list(group) for _, group in groupby((item for item in requests if item[0] >= at), lambda i: i[0] // BIN_NS)]
     middles = [median([(end - due) / MS for due, end, _ in group]) for group in bins]
-    calm = [
-        middle <= longest and not any(kind for *_, kind in group) for middle, group in zip(middles, bins, strict=True)
-    ]
-    first = next((n for n in range(len(calm) - CALM_BINS + 1) if all(calm[n:])), None)
+    lossy = [at for at, group in enumerate(bins) if any(kind for *_, kind in group)]
+    calm = [middle <= longest for middle in middles]
+    first = next((n for n in range(max(lossy, default=-1) + 1, len(bins) - CALM_BINS + 1)
+                  if all(calm[n : n + CALM_BINS])), None)  # fmt: skip
     return {
         "requests": len(requests),
         "lost": dict(lost),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 
 from orchestrator.records.lifecycle import DeployCase
 from orchestrator.records.model import Record
@@ -20,8 +21,8 @@ TITLES = {
 COLUMNS = ("server", "version", "lost", "of", "by kind", "ms added", "normal after s")
 LEGEND = (
     "lost: without a right answer, of all that were due, in all repetitions together; nothing is sent twice. ms added: "
-    "greatest median latency of 100 ms after the event, less the median before; normal: half a second without a loss "
-    "and with no longer latency than before. Both are the worst repetition.",
+    "greatest median latency of 100 ms after the event, less the median before; normal: from the first half second "
+    "after the last loss with no longer latency than before. Both are the worst repetition.",
 )
 
 
@@ -32,7 +33,8 @@ def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
     for record in of_deploy:
         for case in record.deploy.cases if record.deploy else ():
             groups.setdefault(case.case, []).append((record, case))
-    return (*(_sheet(case, pairs) for case, pairs in groups.items()), *missing("Deploy", of_deploy))
+    made = [_sheet(case, pairs) for case, pairs in groups.items()]
+    return (*made[:-1], *(replace(sheet, legend=LEGEND) for sheet in made[-1:]), *missing("Deploy", of_deploy))
 
 
 def _sheet(case: str, pairs: Sequence[tuple[Record, DeployCase]]) -> Sheet:
@@ -41,7 +43,7 @@ def _sheet(case: str, pairs: Sequence[tuple[Record, DeployCase]]) -> Sheet:
     repetitions = max((len(found.repetitions) for _, found in able), default=0)
     rate = next(record.deploy.rate for record, _ in pairs if record.deploy)
     common = f"{rate:.0f} requests a second, {count(repetitions, 'repetition')} each"
-    return Sheet(f"Deploy: {TITLES[case]}", common, COLUMNS, tuple(_row(*pair) for pair in able), LEGEND, reasons)
+    return Sheet(f"Deploy: {TITLES[case]}", common, COLUMNS, tuple(_row(*pair) for pair in able), reasons=reasons)
 
 
 def _row(record: Record, found: DeployCase) -> tuple[str, ...]:

@@ -13,11 +13,12 @@ from orchestrator.cells.model import Cell
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import ROOT, Base, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.measure.deploy import AFTER_S, RATE, ROLLING_S, probe_deploy
 from orchestrator.measure.results import Failure
 from orchestrator.measure.rounds import Plan
 from orchestrator.measure.shutdown import probe_shutdown
 from orchestrator.measure.startup import probe_startup
-from orchestrator.records.lifecycle import ShutdownSection, StartupSection
+from orchestrator.records.lifecycle import DeploySection, ShutdownSection, StartupSection
 from orchestrator.spec.loading import load_matrix
 from orchestrator.spec.models import Declares, Schedule, SystemPackages
 from orchestrator.spec.resolved import Variant
@@ -110,3 +111,27 @@ def test_a_start_is_timed_from_its_exec(engine: LocalEngine) -> None:
     for start in found.starts:
         assert 0 < start.accepted_ms <= start.answered_ms
         assert start.cpu_ms > 0
+
+
+@pytest.mark.parametrize(
+    ("way", "disturbance", "loses"),
+    [("answers", "rolling", False), ("cuts", "late", True)],
+)
+def test_a_deploy_loses_what_it_must(engine: LocalEngine, way: str, disturbance: str, loses: bool) -> None:
+    plan, cell, image = plan_of(way, engine, rounds=1, disturb=disturbance)
+    section = probe_deploy(engine, plan, cell, image)
+    assert not isinstance(section, Failure), section
+    (case,) = DeploySection.model_validate(section).cases
+    (found,) = case.repetitions
+    assert found.requests == RATE * (ROLLING_S + AFTER_S)
+    assert bool(found.lost) == loses, found
+    if loses:
+        assert set(found.lost) <= {"refused", "closed_early", "reset"}
+        assert found.lost["refused"] > 10  # of about 25 that are due before traffic moves
+
+
+def test_a_server_without_workers_or_reload_is_not_disturbed_so(engine: LocalEngine) -> None:
+    plan, cell, image = plan_of("answers", engine, rounds=1, disturb=["reload", "kill"])
+    section = probe_deploy(engine, plan, cell, image)
+    assert not isinstance(section, Failure), section
+    assert all(case.unable and not case.repetitions for case in DeploySection.model_validate(section).cases)
