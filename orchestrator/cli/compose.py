@@ -69,7 +69,7 @@ def service_name(key: ImageKey) -> str:
 
 def base_of_loadgen(bases: Mapping[Base, str]) -> str | None:
     """Any base with Python 3 will do for the load generator: slim's where it is known. None: its Dockerfile's own."""
-    return next((reference for base, reference in bases.items() if base.flavour == "slim"), None)
+    return next((reference for base, reference in bases.items() if base.flavour.startswith("slim")), None)
 
 
 def _server(matrix: Matrix, cell: Cell, spec: ImageSpec, bases: Mapping[Base, str], placement: Placement) -> Service:
