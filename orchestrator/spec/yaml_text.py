@@ -13,7 +13,7 @@ import yaml
 
 from orchestrator.errors import Place, SpecError
 
-MAX_BYTES = 1 << 18
+MAX_BYTES = 1 << 17
 MAX_NODES = 10_000
 MAX_DEPTH = 40
 MAX_INT = 1 << 53
@@ -119,7 +119,7 @@ class _Walker:
         if isinstance(node, yaml.ScalarNode):
             return self._scalar(node, path)
         if node.tag not in (f"{_TAG}map", f"{_TAG}seq"):
-            raise self._error(f"the tag {node.tag.replace(_TAG, '!!')} has no meaning here", line, path)
+            raise self._error(f"the tag {node.tag.replace(_TAG, '!!')[:60]} has no meaning here", line, path)
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, path, above)
         return [self.value(item, (*path, at), above) for at, item in enumerate(node.value)]
@@ -146,7 +146,7 @@ class _Walker:
         if node.tag in _TEXT:
             return self._text(node, path)
         if node.tag not in _PLAIN:
-            raise self._error(f"the tag {node.tag.replace(_TAG, '!!')} has no meaning here", line, path)
+            raise self._error(f"the tag {node.tag.replace(_TAG, '!!')[:60]} has no meaning here", line, path)
         try:
             value = self._scalars.construct_object(node)
         except (yaml.YAMLError, LookupError, ValueError, OverflowError) as error:
