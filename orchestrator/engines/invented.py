@@ -19,13 +19,13 @@ REMAINING_NS, EXIT_NS = 1_250 * MS, 1_300 * MS
 def watched(end: str, doc: Mapping[str, Any]) -> Json:
     """The load generator's answer to `watch` (loadgen/lifecycle.py), of a server that closes idle connections."""
     signal, later = doc["signal_ns"], doc["signal_ns"] + doc["after_ns"]
-    size = {"answered": 180, "ignored": 180}.get(end, 0)
-    slow = _fate({"ignored": "answered"}.get(end, end), signal + REMAINING_NS, signal - doc["lead_ns"], size)
+    serves_on = end == "ignored"
+    slow = "answered" if serves_on else end
     fates = {
-        "slow": slow,
-        "idle": _fate("closed", signal + 2 * MS),
-        "kept": _fate("closed", signal + 2 * MS),
-        "new": _fate("refused", later),
+        "slow": _fate(slow, signal + REMAINING_NS, signal - doc["lead_ns"], 180 if slow == "answered" else 0),
+        "idle": _fate("open", doc["until_ns"]) if serves_on else _fate("closed", signal + 2 * MS),
+        "kept": _fate("answered", later + MS, later, 180) if serves_on else _fate("closed", signal + 2 * MS),
+        "new": _fate("answered", later + MS, later, 180) if serves_on else _fate("refused", later),
     }
     return {"ok": True, "received_ns": signal - doc["lead_ns"] + MS, "connections": fates}
 
