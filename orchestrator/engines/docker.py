@@ -7,8 +7,6 @@ import io
 import json
 import os
 import queue
-import select
-import struct
 import tarfile
 import threading
 import time
@@ -20,10 +18,11 @@ from itertools import count
 from typing import IO, Any
 
 import docker
-from docker.errors import APIError, DockerException, ImageNotFound, NotFound
+from docker.errors import APIError, DockerException, ImageNotFound
 from docker.models.containers import Container
 
 from orchestrator.engines.agent import Agent
+from orchestrator.engines.attach import AttachedChannel
 from orchestrator.engines.bases import MUSL, find_base
 from orchestrator.engines.containers import (
     LABEL_KIND,
@@ -48,6 +47,9 @@ CALL_TIMEOUT_S = 60
 POLL_S = 0.05
 _INSTALL_REPORT = "/opt/venv/install.json"
 _REPOSITORY = "appserver-matrix"
+_ATTACH = {"stdin": 1, "stdout": 1, "stderr": 0, "stream": 1}
+ENGINE_ERRORS = (DockerException, OSError)
+"""What a call to the engine may raise: OSError is the client's own time-out, or an engine that went away."""
 
 
 def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
@@ -56,7 +58,7 @@ def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
     try:
         client = docker.from_env(timeout=int(timeout_s))
         client.ping()
-    except (DockerException, OSError) as error:  # OSError: the client's own time-outs
+    except ENGINE_ERRORS as error:
         denied = "Permission denied" in str(error)
         what = f"no permission to use Docker at {where}" if denied else f"no Docker Engine answers at {where}"
         cure = "add your user to the group docker" if denied else "start Docker"
@@ -103,45 +105,9 @@ def registry_trouble(client: docker.DockerClient, reference: str) -> str:
     api: Any = client.api
     try:
         api.inspect_distribution(reference)
-    except (DockerException, OSError) as error:  # OSError: the client's own time-out
+    except ENGINE_ERRORS as error:
         return _first_line(error)
     return ""
-
-
-class AttachedChannel:
-    """Standard input and output of a container, over the engine's attach stream (8-byte frame headers)."""
-
-    def __init__(self, container: Container) -> None:
-        params = {"stdin": 1, "stdout": 1, "stderr": 0, "stream": 1}
-        self._stream = container.attach_socket(params=params)
-        self._socket: Any = getattr(self._stream, "_sock", self._stream)
-        self._lines = b""
-
-    def send(self, line: str) -> None:
-        self._socket.sendall(line.encode() + b"\n")
-
-    def receive(self, timeout_s: float) -> str:
-        deadline = time.monotonic() + timeout_s
-        while b"\n" not in self._lines:
-            _, size = struct.unpack(">B3xL", self._exactly(8, deadline))
-            self._lines += self._exactly(size, deadline)
-        line, _, self._lines = self._lines.partition(b"\n")
-        return line.decode()
-
-    def _exactly(self, size: int, deadline: float) -> bytes:
-        found = b""
-        while len(found) < size:
-            if not select.select([self._socket], [], [], max(0.0, deadline - time.monotonic()))[0]:
-                raise TimeoutError
-            more = self._socket.recv(size - len(found))
-            if not more:
-                raise ConnectionResetError("its container ended")
-            found += more
-        return found
-
-    def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.close()
 
 
 class ContainerObserver:
@@ -212,6 +178,7 @@ class DockerEngine:
         self._closing = threading.Event()
         self._locks: dict[object, threading.Lock] = {}
         self._locks_lock = threading.Lock()
+        self._making = threading.Lock()
         self._bases: dict[Base, BaseFacts] = {}
         self._loadgen = ""
         info = self._client.info()
@@ -268,7 +235,7 @@ class DockerEngine:
                 rm=True, forcerm=True, decode=True, timeout=3600,
             )  # fmt: skip
             self._follow(lines, reference)
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             raise BuildFailed(f"{reference}: {_first_line(error)}") from error
 
     def _follow(self, lines: Iterable[Mapping[str, Any]], reference: str) -> None:
@@ -286,7 +253,7 @@ class DockerEngine:
 
     def _report(self, reference: str) -> Mapping[str, Any]:
         """The install report that the image carries."""
-        container = self._client.containers.create(reference, ["true"], labels=labels(self._run, "report"))
+        container = self._create(reference, {"command": ["true"], "labels": labels(self._run, "report")}, [])
         try:
             chunks, _ = container.get_archive(_INSTALL_REPORT)
             with tarfile.open(fileobj=io.BytesIO(b"".join(chunks))) as archive:
@@ -333,7 +300,7 @@ class DockerEngine:
             for line in self._client.api.pull(repository, tag, stream=True, decode=True):
                 told.put(("failed", str(line["error"])) if "error" in line else ("progress", ""))
             told.put(("done", ""))
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             told.put(("failed", _first_line(error)))
 
     def import_rootfs(self, tar: IO[bytes], reference: str, labels: Mapping[str, str]) -> None:
@@ -362,7 +329,7 @@ class DockerEngine:
     def observe(self, placement: Placement) -> ContainerObserver:
         try:
             return self._agent(agent_options(self._run, placement.client))
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             raise ServerFailed(f"the observer: {_first_line(error)}") from error
 
     def start(self, launch: Launch, seat: Seat | None = None) -> RunningContainer:
@@ -375,7 +342,7 @@ class DockerEngine:
             server.start()
             if seat is None:
                 beside.append(self._agent(agent_beside(launch, self._run, server.id or "")))
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             why = self._why_not_started(made, error)
             for container in made:
                 _remove(container)
@@ -389,28 +356,31 @@ class DockerEngine:
     def _signaller(self, launch: Launch, server: Container, seat: Seat | None) -> ContainerObserver:
         try:
             return self._agent(signaller_of(launch, self._run, server.id or "", seat))
-        except DockerException as error:
+        except ENGINE_ERRORS as error:
             raise ServerFailed(f"{launch.id} is gone: {_first_line(error)}") from error
 
     def _agent(self, options: Mapping[str, Any]) -> ContainerObserver:
         """Attach first, then start: no word of the agent is lost."""
         container = self._create(self._loadgen, options, [])
         try:
-            channel = AttachedChannel(container)
+            channel = AttachedChannel(container.attach_socket(params=_ATTACH))
             container.start()
-        except DockerException:
+        except ENGINE_ERRORS:
             _remove(container)
             raise
         return ContainerObserver(container, Agent(channel))
 
     def _create(self, image: str, options: Mapping[str, Any], made: list[Container]) -> Container:
-        container = self._client.containers.create(image, **options)
+        with self._making:
+            if self._closing.is_set():
+                raise ServerFailed("the run was interrupted")
+            container = self._client.containers.create(image, **options)
         made.append(container)
         return container
 
-    def _why_not_started(self, made: list[Container], error: DockerException) -> str:
+    def _why_not_started(self, made: list[Container], error: Exception) -> str:
         """A server that ended at once makes the engine complain about its namespace: its own words say more."""
-        with contextlib.suppress(DockerException, IndexError):
+        with contextlib.suppress(*ENGINE_ERRORS, IndexError):
             log = bytes(made[0].logs(tail=50)).decode(errors="replace").strip()
             if log:
                 return log.splitlines()[-1]
@@ -418,7 +388,8 @@ class DockerEngine:
 
     def close(self) -> None:
         self._closing.set()
-        remove_containers(self._client, self._run)
+        with self._making:  # what is being made now is there to be removed; nothing is made after it
+            remove_containers(self._client, self._run)
 
 
 def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
@@ -426,7 +397,7 @@ def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
 
 
 def _remove(container: Container) -> None:
-    with contextlib.suppress(NotFound, APIError):
+    with contextlib.suppress(*ENGINE_ERRORS):
         container.remove(force=True, v=True)
 
 
