@@ -125,5 +125,5 @@ def test_an_ending_is_told_as_it_was(run_smoke: Runner) -> None:
             "daphne/twisted": Behaviour(start_error="no such command")}  # fmt: skip
     _, found = run_smoke(ways, suite="shutdown", only=("uvicorn/standard*c1", "waitress*", "daphne*"))
     assert [found[name].outcome for name in ("uvicorn", "waitress", "daphne")] == ["measured"] * 2 + ["not_started"]
-    ends = {name: found[name].shutdown for name in ("uvicorn", "waitress")}
-    assert [ends[name].cases[0].outcome for name in ends if ends[name]] == ["cut", "ignored"]
+    sections = [found[name].shutdown for name in ("uvicorn", "waitress")]
+    assert [section.cases[0].outcome for section in sections if section] == ["cut", "ignored"]
