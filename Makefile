@@ -8,7 +8,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup matrix list dry-run report doctor compose clean test lint lock schemas
+.PHONY: help setup matrix installs shutdown list dry-run report readme doctor bases compose clean test lint \
+	bench-loadgen lock schemas
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -35,6 +36,12 @@ $(VENV)/.ready-test: $(VENV)/.ready requirements/test.txt
 matrix: setup ## measure SUITE (default: quick) and show its tables
 	@$(BIN)/matrix run $(SUITE) --engine $(ENGINE) $(ARGS)
 
+installs: setup ## what installs where: every server on every flavour, from wheel and from sdist
+	@$(BIN)/matrix run installs --engine $(ENGINE) $(ARGS)
+
+shutdown: setup ## which server drops a request on SIGTERM, at its defaults and tuned
+	@$(BIN)/matrix run shutdown --engine $(ENGINE) $(ARGS)
+
 list: setup ## the cells of SUITE, what is left out and why
 	@$(BIN)/matrix list $(SUITE) $(ARGS)
 
@@ -44,8 +51,15 @@ dry-run: setup ## SUITE without servers: invented figures, real pipeline
 report: setup ## the tables of the newest run again
 	@$(BIN)/matrix report $(ARGS)
 
+readme: setup ## the README's tables and picture anew, from results/reference
+	@for run in results/reference/*/; do $(BIN)/matrix report $$run --into README.md || exit 1; done
+	@$(BIN)/matrix report results/reference/throughput --format svg -O docs/throughput.svg
+
 doctor: setup ## what on this machine would spoil a measurement, and how to mend it
 	@$(BIN)/matrix doctor
+
+bases: setup ## make the stand-in base images of a machine that cannot pull
+	@$(BIN)/matrix bases $(ARGS)
 
 compose: setup ## write compose.matrix.yaml: one service per image of SUITE
 	@$(BIN)/matrix compose $(SUITE) $(ARGS)
@@ -60,6 +74,9 @@ lint: $(VENV)/.ready-test ## ruff and mypy --strict
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
+
+bench-loadgen: $(VENV)/.ready-test ## the load generator beside wrk, side by side: ratios
+	@$(BIN)/python -m bench.loadgen_bench $(ARGS)
 
 lock: setup ## resolve the locks in requirements/ anew
 	@for name in run test loadgen; do \
