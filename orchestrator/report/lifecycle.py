@@ -8,6 +8,8 @@ from orchestrator.records.lifecycle import EndingCase
 from orchestrator.records.model import Record
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, count, listed
+from orchestrator.report.timeline import LEGEND as SCALE
+from orchestrator.report.timeline import Timeline, line
 
 TITLES = {
     "term": "a request in flight when the server is told to end",
@@ -29,8 +31,6 @@ LEGEND = (
     "idle connection: kept open, nothing asked; kept connection: asks again 100 ms after the signal (closed: "
     "the client sees it in time; cut, reset: its request is lost); new connection: opened 100 ms after the signal.",
 )
-WIDTH = 60
-SCALE_MS = (-250.0, 2_750.0)
 Pair = tuple[Record, EndingCase]
 
 
@@ -40,25 +40,38 @@ def of_shutdown(records: Sequence[Record]) -> list[Record]:
 
 def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
     """A table and timelines for each case and number of workers. None without such records."""
-    groups: dict[tuple[str, int], list[Pair]] = {}
-    for record in of_shutdown(records):
-        for case in record.shutdown.cases if record.shutdown else ():
-            groups.setdefault((case.case, record.cell.workers), []).append((record, case))
-    made = [sheet for (case, workers), pairs in groups.items() for sheet in _both(case, workers, pairs)]
+    made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
     return (*made, *missing("Shutdown", of_shutdown(records)))
 
 
-def _both(case: str, workers: int, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
-    pairs = sorted(pairs, key=lambda pair: (name_of(pair[0]), pair[0].cell.tuned))
-    title = f"Shutdown: {TITLES[case]}, {count(workers, 'worker')}"
-    table = Sheet(title, _common(pairs), COLUMNS, tuple(map(_row, pairs)), LEGEND, _conclusions(pairs))
-    rows = tuple((name_of(record), flags(found), timeline(found)) for record, found in pairs)
-    legend = (
-        f"One column is {(SCALE_MS[1] - SCALE_MS[0]) / WIDTH:.0f} ms, from {SCALE_MS[0]:.0f} to {SCALE_MS[1]:.0f} ms. "
-        "r request, S signal, A answered, C cut, R reset, O other end of the request, E exit of the server, > later.",
+def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
+    """The same as panels of a picture: the first repetition of each row."""
+    return tuple(
+        Timeline(f"Shutdown: {title}", tuple((_label(pair), pair[1].repetitions[0]) for pair in pairs))
+        for title, pairs in _groups(records).items()
     )
-    return table, Sheet(
-        f"Timeline: {title[10:]}", "the first repetition of each", ("server", "flags", "timeline"), rows, legend
+
+
+def _label(pair: Pair) -> str:
+    record, found = pair
+    return f"{name_of(record)}, {flags(found)}" if record.cell.tuned else name_of(record)
+
+
+def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:
+    """By title, a server's default before its tuned row."""
+    groups: dict[str, list[Pair]] = {}
+    for record in sorted(of_shutdown(records), key=lambda record: (name_of(record), record.cell.tuned)):
+        for case in record.shutdown.cases if record.shutdown else ():
+            title = f"{TITLES[case.case]}, {count(record.cell.workers, 'worker')}"
+            groups.setdefault(title, []).append((record, case))
+    return groups
+
+
+def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
+    rows = tuple((name_of(record), flags(found), line(found.repetitions[0])) for record, found in pairs)
+    return (
+        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), LEGEND, _conclusions(pairs)),
+        Sheet(f"Timeline: {title}", "the first repetition of each", ("server", "flags", "timeline"), rows, (SCALE,)),
     )
 
 
@@ -151,22 +164,3 @@ def _concluded(name: str, default: EndingCase | None, tuned: EndingCase | None) 
         return "Not kept by default, kept when tuned", f"{name} ({was}; kept with {flags(tuned)})"
     tried = f"; with {flags(tuned)}: {fate(tuned)}" if tuned else ""
     return "No flag found that keeps it", f"{name} ({fate(default) if default else 'default not measured'}{tried})"
-
-
-def timeline(found: EndingCase) -> str:
-    """The first repetition as one line: request, signal, end of the request, exit."""
-    ending = found.repetitions[0]
-    line = ["·"] * (WIDTH + 1)  # a blank would vanish in Markdown
-    start, end = _column(ending.slow.sent_ms or SCALE_MS[0]), _column(ending.slow.at_ms)
-    for at in range(start, end):
-        line[at] = "-"
-    line[start], line[_column(0)] = "r", "S"
-    if ending.exit_ms is not None:
-        line[_column(ending.exit_ms)] = "E" if ending.exit_ms <= SCALE_MS[1] else ">"
-    line[end] = {"answered": "A", "cut": "C", "reset": "R"}.get(ending.slow.end, "O")
-    return "".join(line)
-
-
-def _column(ms: float) -> int:
-    low, high = SCALE_MS
-    return max(0, min(WIDTH, round((ms - low) / (high - low) * WIDTH)))

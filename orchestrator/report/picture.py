@@ -11,9 +11,11 @@ from warnings import catch_warnings, simplefilter
 
 from orchestrator.records.model import Estimate, Record, RunFile
 from orchestrator.report.document import Document, document
+from orchestrator.report.lifecycle import timelines
 from orchestrator.report.pivot import Pivot, PivotCell, PivotRow
 from orchestrator.report.table import Row, Table
 from orchestrator.report.text import plain
+from orchestrator.report.timeline import Timeline, draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -40,12 +42,12 @@ _LINES = ("-", "--", "-.")
 
 
 def render(run: RunFile, records: Sequence[Record]) -> bytes:
-    """One panel per pivot where connections vary, else one per table; rows without figures are named."""
+    """One panel per pivot where connections vary, else one per table, else timelines of shutdowns."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     whole = document(run, records)
-    panels: Sequence[Pivot | Table] = whole.pivots or whole.tables
+    panels: Sequence[Pivot | Table | Timeline] = whole.pivots or whole.tables or timelines(records)
     heights = [_height(panel) for panel in panels] or [1.0]
     with rc_context(_SETTINGS), catch_warnings():
         simplefilter("ignore", UserWarning)  # of glyphs that matplotlib's font lacks: the reader's own draws them
@@ -55,6 +57,8 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
         for axes, panel in zip(grid[:, 0], panels, strict=False):
             if isinstance(panel, Pivot):
                 _lines(axes, panel)
+            elif isinstance(panel, Timeline):
+                draw(axes, panel)
             else:
                 _bars(axes, panel)
         buffer = io.BytesIO()
@@ -63,11 +67,12 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
 
 
 def _headline(whole: Document) -> str:
-    told = plain(f"{whole.suite}, run {whole.run}: requests per second, 95 % intervals")
+    figures = ": requests per second, 95 % intervals" if whole.tables else ""
+    told = plain(f"{whole.suite}, run {whole.run}{figures}")
     return f"{whole.banner}\n{told}".strip()
 
 
-def _height(panel: Pivot | Table) -> float:
+def _height(panel: Pivot | Table | Timeline) -> float:
     """Inches."""
     return 1.0 + 0.27 * max(len(panel.rows), 12 if isinstance(panel, Pivot) else 3)
 
