@@ -125,9 +125,12 @@ def watch(doc: Json) -> Json:
 def startup(doc: Json) -> Json:
     """Ask a server that is about to start until it answers right, at most until `until_ns`; then nine times more.
 
+    Then it is left alone for `idle_ns`, before the answer.
+
     `accepted_ns`: when a connection was first made; `latencies_us`: of ten answers, each from its own sending.
     """
     asked, until = Asked.from_json("quick", doc.get("quick")), MOMENT("until_ns", doc.get("until_ns"))
+    idle_ns = MOMENT("idle_ns", doc.get("idle_ns", 0))
     accepted: int | None = None
     error = "no connection"
     while monotonic_ns() < until:
@@ -137,6 +140,7 @@ def startup(doc: Json) -> Json:
                 latency, keeps = _timed(sock, asked)
                 answered = monotonic_ns()
                 more = list(_timed_more(sock if keeps else None, asked, until))
+            time.sleep(idle_ns / 1e9)
             return {"ok": True, "accepted_ns": accepted, "answered_ns": answered, "latencies_us": [latency, *more]}
         except Failure as failure:
             error = str(failure)

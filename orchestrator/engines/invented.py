@@ -64,7 +64,7 @@ class MemoryObserver:
     def _clock(self) -> Json:
         return {"ok": True, "monotonic_ns": 0, "wall_ns": 0}
 
-    def _startup(self, quick: Json, until_ns: int) -> Json:
+    def _startup(self, quick: Json, until_ns: int, idle_ns: int) -> Json:
         return {"ok": True, "accepted_ns": 200 * MS, "answered_ns": 210 * MS, "latencies_us": [9_000.0, *[300.0] * 9]}
 
     def _fetch(self, requests: list[Json]) -> Json:

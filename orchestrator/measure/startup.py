@@ -7,7 +7,6 @@ when it becomes the server; its own CPU is taken off.
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
@@ -27,7 +26,7 @@ from orchestrator.measure.rounds import Plan, launch_of
 
 MARKED = "{venv}/bin/python -S {apps}/launch/mark.py "
 MARK = '{"mark_ns"'
-IDLE_S = 0.5
+IDLE_NS = NS // 2
 
 
 def probe_startup(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | Failure) -> Section | Failure:
@@ -48,12 +47,12 @@ def _start(engine: Engine, plan: Plan, cell: Cell, observer: Observer) -> Sectio
     seat = observer.seat()
     launch = launch_of(plan, cell, replace(cell.variant, run=MARKED + cell.variant.run))
     until = clock_of(observer.agent).monotonic_ns + int(READY_WITHIN_S * NS)
-    quick = asked(seat.url, QUICK, QUICK_BODY)
+    asked_for = {"quick": asked(seat.url, QUICK, QUICK_BODY), "until_ns": until, "idle_ns": IDLE_NS}
     answers: list[Answer] = []
     up: list[Running] = []
 
     def ask() -> None:
-        answers.append(observer.agent.call("startup", quick=quick, until_ns=until, timeout_s=READY_WITHIN_S + 15))
+        answers.append(observer.agent.call("startup", timeout_s=READY_WITHIN_S + 15, **asked_for))
 
     try:
         parallel(_call, (ask, lambda: up.append(engine.start(launch, seat))), 2)
@@ -74,7 +73,6 @@ def _figures(running: Running, answer: Answer) -> Section:
             (said or [f"no right answer within {READY_WITHIN_S:.0f} s: {answer['error']['message']}"])[-1]
         )
     mark = mark_of(running.log())
-    time.sleep(IDLE_S)
     sample = running.signaller.ask("sample", pid=running.root_pid)["sample"]
     return {
         "accepted_ms": round((answer["accepted_ns"] - mark["mark_ns"]) / MS, 3),
