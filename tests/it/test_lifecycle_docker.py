@@ -1,0 +1,50 @@
+"""The shutdown probe on a real Docker Engine: process 1 of a container, and nothing left behind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from orchestrator.cells.expand import expand
+from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.errors import EnvironmentProblem
+from orchestrator.images.plan import ROOT
+from orchestrator.pipeline import Order, run
+from orchestrator.spec.loading import load_matrix
+
+pytestmark = pytest.mark.docker
+RUN = "test-lifecycle"
+
+
+@pytest.fixture
+def client() -> Iterator[Any]:
+    try:
+        found = connect()
+    except EnvironmentProblem as problem:
+        pytest.skip(problem.what)
+    yield found
+    found.close()
+
+
+def test_a_server_that_keeps_its_request_and_one_that_ignores_the_signal(tmp_path: Path, client: Any) -> None:
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    suite = matrix.suites["shutdown"]
+    short = suite.model_copy(update={"schedule": suite.schedule.model_copy(update={"rounds": 2, "kill_after_s": 4.0})})
+    matrix = matrix.model_copy(update={"suites": {**matrix.suites, "shutdown": short}})
+    selection = expand(matrix, "shutdown", only=("uvicorn/standard*w1·c1", "waitress*t4·c1"))
+    engine = DockerEngine(RUN, client=client)
+    try:
+        _, records = run(Order(matrix, selection, tmp_path / "run"), engine, lambda _: None)
+        left = client.containers.list(all=True, filters={"label": f"appserver-matrix.run={RUN}"})
+    finally:
+        engine.close()
+    found = {record.cell.server: record.shutdown.cases[0] for record in records if record.shutdown}
+    assert {name: case.outcome for name, case in found.items()} == {"uvicorn": "answered", "waitress": "ignored"}
+    assert found["waitress"].exit_codes == {"killed": 2}
+    assert all(case.pid1 for case in found.values())
+    assert all(ending.received_ms is not None and ending.received_ms < -100
+               for case in found.values() for ending in case.repetitions)  # fmt: skip
+    assert left == []
