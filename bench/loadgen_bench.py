@@ -122,7 +122,8 @@ def row(target: Target, connections: int, pairs: int, cpu: int | None) -> str:
     ]
     return (
         f"{target.server:14} {len(target.body):>6} {connections:>4} {statistics.median(t.rps for t in own):>9,.0f} "
-        f"{against_wrk:>6.2f} {against_asyncio} {cpu_against_wrk:>5.2f} {cells[0]:>8.2f} {cells[1]:>5.2f} {cells[2]:>10.2f} {cells[3]:>6.2f}"
+        f"{against_wrk:>6.2f} {against_asyncio} {cpu_against_wrk:>5.2f} "
+        f"{cells[0]:>8.2f} {cells[1]:>5.2f} {cells[2]:>10.2f} {cells[3]:>6.2f}"
     )
 
 
