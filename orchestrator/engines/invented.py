@@ -37,6 +37,13 @@ def _fate(end: str, end_ns: int, sent_ns: int | None = None, size: int = 0) -> J
     }  # fmt: skip
 
 
+def steady(begin_ns: int, end_ns: int, rate: float, switch_ns: int, **_doc: Any) -> Json:
+    """The load generator's answer to `steady`: what is due in the first tenth of a second after the switch is lost."""
+    lost = range(switch_ns, switch_ns + 100 * MS)
+    due = range(begin_ns, end_ns, int(1e9 / rate))
+    return {"ok": True, "requests": [[at, at + 12 * MS, "closed_early" if at in lost else ""] for at in due]}
+
+
 class MemoryObserver:
     """Beside no server in particular; it is its own channel to its agent."""
 
@@ -71,7 +78,5 @@ class MemoryObserver:
         body = base64.b64encode(b'{"pid":2}').decode()
         return {"ok": True, "answers": [{"status": 200, "body": body, "error": None} for _ in requests]}
 
-    def _steady(self, begin_ns: int, end_ns: int, rate: float, switch_ns: int, **_doc: Any) -> Json:
-        lost = range(switch_ns, switch_ns + 100 * MS)
-        due = range(begin_ns, end_ns, int(1e9 / rate))
-        return {"ok": True, "requests": [[at, at + 12 * MS, "closed_early" if at in lost else ""] for at in due]}
+    def _steady(self, **doc: Any) -> Json:
+        return steady(**doc)

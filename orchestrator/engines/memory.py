@@ -19,7 +19,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.invented import EXIT_NS, MemoryObserver, watched
+from orchestrator.engines.invented import EXIT_NS, MemoryObserver, steady, watched
 from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import BaseFacts, BuiltImage, ImageSpec
@@ -147,6 +147,9 @@ class MemoryServer:
 
     def _clock(self) -> Json:
         return {"ok": True, "monotonic_ns": 0, "wall_ns": 0}
+
+    def _steady(self, **doc: Any) -> Json:
+        return steady(**doc)
 
     def _watch(self, **doc: Any) -> Json:
         return watched(self._behaviour.end, doc)

@@ -11,7 +11,7 @@ from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import groupby
 from statistics import median
@@ -26,13 +26,13 @@ from orchestrator.measure.images import failure_of
 from orchestrator.measure.lifecycle import MS, NS, asked, clock_of, observers, start_ready
 from orchestrator.measure.results import Failure, Section
 from orchestrator.measure.rounds import Plan
-from orchestrator.spec.resolved import tuned
+from orchestrator.spec.resolved import Variant, tuned
 
 RATE = 50
 PATH, BODY = "/sleep/10", b'{"slept_ms":10}'
 BEFORE_S, AFTER_S = 2.0, 5.0
 ROLLING_S = 5.0  # of traffic while the second instance starts
-GRACE_S = 8
+GRACE_S, TIMEOUT_S = 8, 2
 BIN_NS = 100 * MS
 CALM_BINS = 5
 
@@ -71,7 +71,7 @@ def _case(engine: Engine, plan: Plan, cell: Cell, observer: Observer, name: str)
     found = []
     for _ in range(plan.schedule.rounds):
         with ExitStack() as stack:
-            first = start_ready(engine, plan, cell, _variant(cell), observer.seat())
+            first = start_ready(engine, plan, cell, _variant(cell, name), observer.seat())
             stack.callback(first.stop)
             found.append(CASES[name](Scene(engine, plan, cell, observer, first), stack))
     return {"case": name, "unable": "", "repetitions": found}
@@ -81,11 +81,15 @@ def unable(cell: Cell, name: str) -> str:
     """Why a cell cannot be disturbed so; "" where it can."""
     if name == "reload" and not cell.variant.reload:
         return "has no reload"
+    if name == "stall" and not cell.variant.timeout:
+        return "has no timeout for workers, or none that a blocking handler exceeds"
     return "is one process without workers" if name == "kill" and "workers" not in cell.variant.supports else ""
 
 
-def _variant(cell: Cell) -> Any:
-    return tuned(cell.variant, GRACE_S) if cell.tuned else cell.variant
+def _variant(cell: Cell, name: str = "") -> Variant:
+    variant = tuned(cell.variant, GRACE_S) if cell.tuned else cell.variant
+    added = variant.timeout.replace("{timeout}", str(TIMEOUT_S)) if name == "stall" else ""
+    return replace(variant, options=f"{variant.options} {added}".strip())
 
 
 def _rolling(scene: Scene, stack: ExitStack, *, late_s: float) -> Section:
@@ -117,6 +121,18 @@ def _signalled(scene: Scene, _stack: ExitStack, *, target: Callable[[Scene], tup
     return disturbance(load.requests(), signal_ns)
 
 
+def _stalled(scene: Scene, _stack: ExitStack) -> Section:
+    """One request takes longer than a worker may, under traffic."""
+    begin = clock_of(scene.first.signaller).monotonic_ns + NS // 2
+    event_ns = begin + int(BEFORE_S * NS)
+    load = _Load(scene.observer, (scene.first.url,), begin, event_ns + int(AFTER_S * NS), event_ns)
+    milliseconds = 2 * TIMEOUT_S * 1000
+    slow = asked(scene.first.url, f"/sleep/{milliseconds}", b'{"slept_ms":%d}' % milliseconds)
+    moments = {"begin_ns": event_ns, "end_ns": event_ns + 1, "switch_ns": event_ns + 1}
+    answer = scene.first.signaller.ask("steady", targets=[slow], rate=1, connections=1, timeout_s=60, **moments)
+    return {**disturbance(load.requests(), event_ns), "slow": answer["requests"][0][2] or "answered"}
+
+
 def _root(scene: Scene) -> tuple[int, str]:
     return scene.first.root_pid, scene.cell.variant.reload
 
@@ -137,6 +153,7 @@ CASES: Mapping[str, Callable[[Scene, ExitStack], Section]] = {
     "late": partial(_rolling, late_s=0.5),
     "reload": partial(_signalled, target=_root),
     "kill": partial(_signalled, target=_worker),
+    "stall": _stalled,
 }
 
 

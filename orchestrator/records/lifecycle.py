@@ -110,6 +110,7 @@ class Disturbed(Stored):
     lost: dict[str, int] = Field(description="by kind, as the load generator names errors")
     added_ms: float = Field(description="latency: greatest median of 100 ms after the event, less the median before it")
     normal_after_s: float | None = Field(description="until no loss and no longer latency than before; null: not seen")
+    slow: str | None = Field(default=None, description="of `stall`: end of the request over the timeout")
 
 
 class DeployCase(Stored):

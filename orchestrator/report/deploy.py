@@ -17,6 +17,7 @@ TITLES = {
     "late": "replaced, but traffic moves 500 ms after the first is told to end",
     "reload": "told to reload",
     "kill": "a worker is killed with SIGKILL",
+    "stall": "a request takes longer than a worker may",
 }
 COLUMNS = ("server", "version", "lost", "of", "by kind", "ms added", "normal after s")
 LEGEND = (

@@ -17,7 +17,7 @@ Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
 Probe = Literal["load", "install", "startup", "shutdown", "deploy"]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
-Disturbance = Literal["rolling", "late", "reload", "kill"]
+Disturbance = Literal["rolling", "late", "reload", "kill", "stall"]
 Case = Literal["term", "int", "twice", "group", "long", "stream"]
 PositiveInt = Annotated[int, Field(gt=0, le=65536)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
@@ -109,6 +109,7 @@ class Entry(Model):
     supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
     system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
     reload: Literal["", "SIGHUP", "SIGUSR1", "SIGUSR2"] = Field(default="", description="signal to reload on, if any")
+    timeout: str = Field(default="", description="text added to {options} to end a worker after {timeout} s")
     shutdown: Shutdown | None = Field(default=None, description="how to stop it without losing requests, if known")
     note: str = Field(default="", description="what a reader must know; printed with the results")
 

@@ -48,6 +48,7 @@ class Variant:
     note: str
     shutdown: Shutdown | None = None
     reload: str = ""
+    timeout: str = ""
 
     @property
     def name(self) -> str:
@@ -97,6 +98,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
         note=_joined(entry.note, variant.note),
         shutdown=variant.shutdown or entry.shutdown,
         reload=variant.reload or entry.reload,
+        timeout=variant.timeout or entry.timeout,
     )
 
 
