@@ -53,8 +53,7 @@ def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
 
 
 def _label(pair: Pair) -> str:
-    record, found = pair
-    return f"{name_of(record)}, {flags(found)}" if record.cell.tuned else name_of(record)
+    return f"{name_of(pair[0])}, tuned" if pair[0].cell.tuned else name_of(pair[0])
 
 
 def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:

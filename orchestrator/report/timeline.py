@@ -58,6 +58,9 @@ def draw(axes: Axes, timeline: Timeline) -> None:
     axes.axvline(0, color="black", linestyle="--", linewidth=0.8)
     axes.set_yticks(range(len(timeline.rows)), [plain(name) for name, _ in timeline.rows])
     axes.invert_yaxis()
-    axes.set_xlabel("ms after the signal; bar: the request in flight, ×: exit of the server")
-    title = f"{timeline.title} (green: answered, red: dropped, grey: the server served on)"
-    axes.set_title(plain(title), loc="left", fontsize=9)
+    axes.set_xlabel(
+        "ms after the signal. Bar: the request in flight (green: answered, red: dropped, grey: the server served on); "
+        "×: exit of the server",
+        fontsize=7,
+    )
+    axes.set_title(plain(timeline.title), loc="left", fontsize=9)
