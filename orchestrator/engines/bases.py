@@ -6,7 +6,9 @@ official one; make the stand-in. Each step that takes time is announced, and the
 
 from __future__ import annotations
 
+import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import IO, Protocol
@@ -107,19 +109,21 @@ def make_standin(store: ImageStore, base: Base, say: Say) -> None:
 
 @contextmanager
 def rootfs(what: str, suite: str) -> Iterator[IO[bytes]]:
-    """The root file system that images/bases/rootfs.sh writes, as a stream. Raises EnvironmentProblem if it fails."""
-    command = ["bash", str(SCRIPT), what, suite]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        try:
-            yield process.stdout
-        finally:
-            process.stdout.close()
-            words = process.stderr.read().decode(errors="replace").strip().splitlines()
-            code = process.wait()
-        if code:
-            raise EnvironmentProblem(words[-1] if words else f"{SCRIPT.name} ended with {code}", next_step=_NEXT)
+    """The whole root file system that images/bases/rootfs.sh writes. Raises EnvironmentProblem where it fails.
+
+    It is kept in a file until the script has ended well: an engine makes an image even of an empty archive.
+    """
+    with tempfile.TemporaryFile() as tar, tempfile.TemporaryFile() as words:
+        command = ["bash", str(SCRIPT), what, suite]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=words) as process:
+            assert process.stdout is not None
+            shutil.copyfileobj(process.stdout, tar)
+        words.seek(0)
+        if process.returncode:
+            told = words.read().decode(errors="replace").strip().splitlines()
+            raise EnvironmentProblem(told[-1] if told else f"{SCRIPT.name} failed without a word", next_step=_NEXT)
+        tar.seek(0)
+        yield tar
 
 
 def _recipe(base: Base) -> Context:

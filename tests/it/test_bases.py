@@ -8,12 +8,13 @@ import tarfile
 import time
 import uuid
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.engines import bases
-from orchestrator.engines.bases import find_base
+from orchestrator.engines.bases import find_base, standin_reference
 from orchestrator.engines.docker import DockerEngine, connect
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.plan import Base
@@ -89,3 +90,17 @@ def test_a_python_that_no_debian_has_is_said(engine: DockerEngine) -> None:
     base = Base("slim", "3.13", "127.0.0.1:9/python:3.99", "slim")
     with pytest.raises(EnvironmentProblem, match=r"no Debian release carries Python 3\.99"):
         find_base(engine, dataclasses.replace(base, python="3.99"), lambda _: None)
+
+
+def test_a_stand_in_that_fails_leaves_no_image(
+    engine: DockerEngine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    script = tmp_path / "rootfs.sh"
+    script.write_text("echo half a root file system; echo no mirror answers >&2; exit 3\n")
+    monkeypatch.setattr(bases, "SCRIPT", script)
+    base = Base("slim", "3.13", "127.0.0.1:9/python:3.13", "debian")
+    standin = f"{standin_reference(base)}-never"
+    monkeypatch.setattr(bases, "standin_reference", lambda _: standin)
+    with pytest.raises(EnvironmentProblem, match="no mirror answers"):
+        find_base(engine, base, lambda _: None)
+    assert engine.digest(standin) is None
