@@ -9,8 +9,8 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2] / "images" / "apps"))
 
-import raw_wsgi
 import launch.options as options
+import raw_wsgi
 
 
 def parse(monkeypatch: pytest.MonkeyPatch, line: str, *, tls: bool = False) -> options.Options:
