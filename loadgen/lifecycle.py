@@ -101,7 +101,8 @@ def watch(doc: Json) -> Json:
 
     `slow` is asked `lead_ns` before the signal, so that it is in flight. Two connections have been kept after an
     answer to `quick`: one stays idle, the other asks again `after_ns` after the signal, when a new one asks too.
-    `received_ns`: when the server had read the whole of `slow` from its socket, null where the kernel does not tell.
+    `received_ns`: when the server had read the whole of `slow` from its socket, at most `signal_ns`; null where the kernel
+    does not tell.
     """
     slow, quick = Asked.from_json("slow", doc.get("slow")), Asked.from_json("quick", doc.get("quick"))
     signal_ns, until = MOMENT("signal_ns", doc.get("signal_ns")), MOMENT("until_ns", doc.get("until_ns"))
@@ -170,7 +171,10 @@ def _kept(asked: Asked, until: int, stack: contextlib.ExitStack) -> socket.socke
     answer = exchange(sock, asked.request)
     if _right(answer, asked.expect) != "answered":
         raise SpecError(f"quick: the server answered {answer.status} {answer.body[:60]!r}")
-    return sock if answer.keep_alive else None
+    if answer.keep_alive:
+        return sock
+    sock.close()  # a server may wait for that, and serve nobody meanwhile
+    return None
 
 
 def _connected(asked: Asked, until: int) -> socket.socket:
@@ -246,13 +250,18 @@ def _fresh(asked: Asked, at: int, until: int) -> Fate:
 
 
 def _read_by_server(sock: socket.socket, until: int) -> int | None:
-    """When the server's end of a connection has nothing left to read, from the kernel's table of sockets."""
+    """When the server's end of a connection has nothing left to read, from the kernel's table of sockets; else `until`.
+
+    None where there is no such table.
+    """
     own, server = sock.getsockname()[1], sock.getpeername()[1]
-    while proc.available() and monotonic_ns() < until:
+    while monotonic_ns() < until:
+        if not proc.available():
+            return None
         if proc.unread(server, own) == 0:
             return monotonic_ns()
         time.sleep(POLL_S)
-    return None
+    return until
 
 
 def sleep_until(at: int) -> None:
