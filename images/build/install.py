@@ -30,6 +30,8 @@ from classify import TROUBLE, Failure, classify
 
 SCHEMA = 1
 EX_TEMPFAIL = 75
+NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
+"""How executables and shared objects begin: ELF, Mach-O of one architecture, and of several."""
 PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
@@ -156,7 +158,9 @@ def make_wheel(package: Package, file: Path, wheels: Path, cache: list[str], pro
     progress.run("build", [*PIP, "wheel", "--no-deps", f"--wheel-dir={wheels}", *cache, str(file)])
     (wheel,) = set(wheels.iterdir()) - before
     built = describe(wheel)
-    compiled = not built.tag.endswith("-any") and not ships_its_binaries(file, wheel)
+    # Neither a library that came along with the sdist (socketify) nor an extension that was left out for lack of a
+    # compiler (zope.interface) makes it compiled.
+    compiled = bool(binaries(wheel) - binaries(file))
     return Package(built.name, built.version, package.file, built.tag, "sdist", compiled, package.bytes)
 
 
@@ -170,20 +174,21 @@ def describe(file: Path) -> Package:
     return Package(name, version, file.name, "", "sdist", False, size)
 
 
-def ships_its_binaries(sdist: Path, wheel: Path) -> bool:
-    """Whether the sdist brought all shared objects of its wheel, so that no compiler made them (socketify)."""
-    made = shared_objects(wheel)
-    return bool(made) and made <= shared_objects(sdist)
-
-
-def shared_objects(archive: Path) -> set[str]:
-    """Base names of the shared objects in a wheel or an sdist."""
+def binaries(archive: Path) -> set[str]:
+    """Base names of the executables and shared objects in a wheel or an sdist, by their first bytes."""
+    found = {}
     if zipfile.is_zipfile(archive):
-        names = zipfile.ZipFile(archive).namelist()
+        with zipfile.ZipFile(archive) as files:
+            found = {name: files.open(name).read(4) for name in files.namelist()}
     else:
         with tarfile.open(archive) as tar:
-            names = tar.getnames()
-    return {Path(name).name for name in names if re.search(r"\.so(\.[\d.]+)?$", name)}
+            found = {file.name: first_bytes(tar, file) for file in tar if file.isfile()}
+    return {Path(name).name for name, first in found.items() if first in NATIVE}
+
+
+def first_bytes(tar: tarfile.TarFile, file: tarfile.TarInfo) -> bytes:
+    content = tar.extractfile(file)
+    return content.read(4) if content else b""
 
 
 def canonical(name: str) -> str:

@@ -52,8 +52,8 @@ def find_base(store: ImageStore, base: Base, say: Say) -> BaseFacts:
         return BaseFacts(base.official, digest, "", "the official image, present here")
     standin = standin_reference(base) if base.standin else ""
     if standin and (digest := store.digest(standin)):
-        say(f"base {base.flavour}: stand-in {standin}, made from Debian packages ({base.official} is not here)")
-        return BaseFacts(standin, digest, base.standin, "made earlier from Debian packages")
+        say(f"base {base.flavour}: stand-in {standin} ({base.official} is not here)")
+        return BaseFacts(standin, digest, base.standin, "made earlier")
     say(f"base {base.flavour}: pulling {base.official}")
     if not (reason := pull_reason(store.pull(base.official, PULL_SILENCE_S))):
         return BaseFacts(base.official, store.digest(base.official) or "", "", "pulled")

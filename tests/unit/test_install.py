@@ -138,25 +138,31 @@ def archives(folder: Path, in_sdist: Iterable[str], in_wheel: Iterable[str]) -> 
     sdist, wheel = folder / "x-1.tar.gz", folder / "x-1-cp313-cp313-linux_x86_64.whl"
     with tarfile.open(sdist, "w:gz") as tar:
         for name in in_sdist:
-            tar.addfile(tarfile.TarInfo(f"x-1/{name}"), io.BytesIO())
+            entry = tarfile.TarInfo(f"x-1/{name}")
+            entry.size = len(content(name))
+            tar.addfile(entry, io.BytesIO(content(name)))
     with zipfile.ZipFile(wheel, "w") as whl:
         for name in in_wheel:
-            whl.writestr(name, "")
+            whl.writestr(name, content(name))
     return sdist, wheel
 
 
+def content(name: str) -> bytes:
+    return b"text" if name.endswith(".py") else b"\x7fELF\x02\x01"
+
+
 @pytest.mark.parametrize(
-    ("in_sdist", "in_wheel", "expected"),
+    ("in_sdist", "in_wheel", "made_here"),
     [
-        (["x/lib.so", "setup.py"], ["x/lib.so"], True),
-        (["x/lib.so.1.2"], ["x/lib.so.1.2", "x/_made.cpython-313-x86_64-linux-gnu.so"], False),
-        (["setup.py"], ["x-1.data/scripts/uwsgi"], False),
+        (["x/lib.so", "setup.py"], ["x/lib.so"], set()),
+        (["x/lib.so.1.2"], ["x/lib.so.1.2", "x/_made.cpython-313.so"], {"_made.cpython-313.so"}),
+        (["setup.py"], ["x-1.data/scripts/uwsgi", "x.py"], {"uwsgi"}),
+        (["setup.py"], ["x.py"], set()),  # its extension is optional, and there was no compiler
     ],
 )
-def test_binaries_that_came_with_the_sdist(
-    tmp_path: Path, in_sdist: list[str], in_wheel: list[str], expected: bool
-) -> None:
-    assert install.ships_its_binaries(*archives(tmp_path, in_sdist, in_wheel)) is expected
+def test_what_was_compiled_here(tmp_path: Path, in_sdist: list[str], in_wheel: list[str], made_here: set[str]) -> None:
+    sdist, wheel = archives(tmp_path, in_sdist, in_wheel)
+    assert install.binaries(wheel) - install.binaries(sdist) == made_here
 
 
 def test_the_delta_is_what_was_added_or_changed(tmp_path: Path) -> None:
