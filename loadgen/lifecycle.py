@@ -101,8 +101,8 @@ def watch(doc: Json) -> Json:
 
     `slow` is asked `lead_ns` before the signal, so that it is in flight. Two connections have been kept after an
     answer to `quick`: one stays idle, the other asks again `after_ns` after the signal, when a new one asks too.
-    `received_ns`: when the server had read the whole of `slow` from its socket, at most `signal_ns`; null where the kernel
-    does not tell.
+    `received_ns`: when the server had read the whole of `slow` from its socket, at most `signal_ns`; null where the
+    kernel does not tell.
     """
     slow, quick = Asked.from_json("slow", doc.get("slow")), Asked.from_json("quick", doc.get("quick"))
     signal_ns, until = MOMENT("signal_ns", doc.get("signal_ns")), MOMENT("until_ns", doc.get("until_ns"))
@@ -188,7 +188,7 @@ def _left(until: int) -> float:
 
 
 def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
-    """Ask on a connection and follow the answer to its end."""
+    """Ask on a connection and follow the answer to its end. The connection is closed where it is not kept."""
     parser = Parser(asked.request.method)
     sent, first, size, end, status, keeps = monotonic_ns(), None, 0, "", None, False
     try:
@@ -207,7 +207,10 @@ def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
         end = "open"
     except OSError:
         end = "reset"
-    return Fate(end, monotonic_ns(), sent, first, size, status, keeps)
+    fate = Fate(end, monotonic_ns(), sent, first, size, status, keeps)
+    if not keeps:
+        sock.close()
+    return fate
 
 
 def _right(answer: Answer, expect: Expect) -> str:

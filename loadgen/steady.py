@@ -85,9 +85,8 @@ def _ask(
     except Failure as failure:
         return None, failure.kind
     fate = converse(sock, asked, deadline)
-    if fate.end == "answered" and fate.kept:
+    if fate.kept:
         return (asked, sock), ""
-    sock.close()
     return None, "" if fate.end == "answered" else KINDS.get(fate.end, fate.end)
 
 
