@@ -85,9 +85,8 @@ def _ask(
     except Failure as failure:
         return None, failure.kind
     fate = converse(sock, asked, deadline)
-    if fate.kept:
-        return (asked, sock), ""
-    return None, "" if fate.end == "answered" else KINDS.get(fate.end, fate.end)
+    kind = "" if fate.end == "answered" else KINDS.get(fate.end, fate.end)
+    return ((asked, sock) if fate.kept else None), kind
 
 
 def _ended(sock: socket.socket) -> bool:

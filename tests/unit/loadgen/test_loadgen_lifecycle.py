@@ -200,6 +200,13 @@ def test_startup_gives_up() -> None:
     assert "refused" in found["error"]["message"]
 
 
+def test_steady_counts_a_wrong_answer_on_a_kept_connection() -> None:
+    begin = monotonic_ns()
+    with served(whole=WHOLE.replace(b"200 OK", b"503 No")) as port:
+        found = ask("steady", targets=[asked(port)], rate=200, begin_ns=begin, end_ns=begin + 20 * MS)
+    assert [kind for *_, kind in found["requests"]] == ["status"] * 4
+
+
 @pytest.mark.parametrize("whole", [WHOLE, CLOSING])
 def test_steady_moves_to_the_second_target_and_counts_each_request(whole: bytes) -> None:
     begin = monotonic_ns() + 20 * MS
