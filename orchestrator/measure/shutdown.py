@@ -187,7 +187,7 @@ def repetition(sent: Answer, watched: Answer, ended: Exit | None, clock: Clock) 
 
 def outcome(connections: Mapping[str, Mapping[str, Any]], exit_ms: float | None) -> str:
     """What became of the request in flight; `ignored` where the server went on as if there were no signal."""
-    if exit_ms is None and connections["new"]["end"] == "answered":
+    if exit_ms is None and connections["new"]["end"] == connections["slow"]["end"] == "answered":
         return "ignored"
     return str(connections["slow"]["end"])
 

@@ -47,6 +47,7 @@ def test_moments_count_from_the_signal_also_those_of_the_wall_clock() -> None:
         ("answered", "answered", None, "ignored"),
         ("answered", "refused", None, "answered"),  # it stopped serving, but never ended
         ("reset", "answered", 1, "reset"),
+        ("status", "answered", None, "status"),  # it serves on, but lost the request
     ],
 )
 def test_a_server_that_serves_on_has_ignored_the_signal(slow: str, new: str, code: int | None, outcome: str) -> None:
