@@ -19,6 +19,7 @@ TITLES = {
     "long": "a handler longer than the grace period",
     "stream": "a streamed answer in flight",
 }
+KEPT, TUNED, NEVER = "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it"
 DROPPED = ("cut", "reset", "refused", "protocol", "wrong_body", "status", "open")
 COLUMNS = (
     "server", "version", "flags", "request in flight", "ms", "exit ms", "exit code", "idle connection",
@@ -69,7 +70,7 @@ def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:
 def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
     rows = tuple((name_of(record), flags(found), line(found.repetitions[0])) for record, found in pairs)
     return (
-        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), LEGEND, _conclusions(pairs)),
+        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), (*_conclusions(pairs), *LEGEND)),
         Sheet(f"Timeline: {title}", "the first repetition of each", ("server", "flags", "timeline"), rows, (SCALE,)),
     )
 
@@ -93,7 +94,7 @@ def version_of(record: Record) -> str:
 
 def flags(found: EndingCase) -> str:
     """How the server was tuned; "default" where it was not."""
-    signal = "" if found.signal == "SIGTERM" else f"stop with {found.signal}"
+    signal = "" if found.signal == "SIGTERM" else ff"STOPSIGNAL {found.signal}"
     return ", ".join(filter(None, (found.flags, signal))) or "default"
 
 
@@ -148,18 +149,18 @@ def _conclusions(pairs: Sequence[Pair]) -> tuple[str, ...]:
     by_name: dict[str, dict[bool, EndingCase]] = {}
     for record, found in pairs:
         by_name.setdefault(name_of(record), {})[record.cell.tuned] = found
-    sorts: dict[str, list[str]] = {}
+    sorts: dict[str, list[str]] = {what: [] for what in (KEPT, TUNED, NEVER)}
     for name, ways in by_name.items():
         what, text = _concluded(name, ways.get(False), ways.get(True))
-        sorts.setdefault(what, []).append(text)
-    return tuple(f"{what}: {listed(texts)}." for what, texts in sorts.items())
+        sorts[what].append(text)
+    return tuple(f"{what}: {listed(texts)}." for what, texts in sorts.items() if texts)
 
 
 def _concluded(name: str, default: EndingCase | None, tuned: EndingCase | None) -> tuple[str, str]:
     if default and default.outcome == "answered":
-        return "Kept by default", name
+        return KEPT, name
     if tuned and tuned.outcome == "answered":
         was = fate(default) if default else "not measured"
-        return "Not kept by default, kept when tuned", f"{name} ({was}; kept with {flags(tuned)})"
+        return TUNED, f"{name} ({was}; kept with {flags(tuned)})"
     tried = f"; with {flags(tuned)}: {fate(tuned)}" if tuned else ""
-    return "No flag found that keeps it", f"{name} ({fate(default) if default else 'default not measured'}{tried})"
+    return NEVER, f"{name} ({fate(default) if default else 'default not measured'}{tried})"

@@ -33,6 +33,7 @@ def line(ending: Ending) -> str:
     """`r----S-----A--E`; where two marks fall together, the request's end is shown."""
     marks = ["·"] * (WIDTH + 1)  # blanks would vanish in Markdown
     start, end = _column(ending.slow.sent_ms), _column(ending.slow.at_ms)
+    end += end == _column(0) and ending.slow.at_ms > 0  # beside the signal, not over it
     marks[start:end] = "-" * (end - start)
     marks[start], marks[_column(0)] = "r", "S"
     if ending.exit_ms is not None:

@@ -48,7 +48,7 @@ def test_default_and_tuned_stand_side_by_side(ran: tuple[RunFile, list[Record]])
     assert rows["uvicorn/standard", "default"] == ("kept", "1250", "1300", "0", "closed", "closed", "refused")
     assert rows["uvicorn/standard", "--timeout-graceful-shutdown 8"][0] == "kept"
     assert rows["waitress/threads", "default"][0] == "ignored"
-    assert rows["waitress/threads", "stop with SIGINT"][2:4] == ("—", "killed")
+    assert rows["waitress/threads", "STOPSIGNAL SIGINT"][2:4] == ("—", "killed")
     assert rows["daphne/twisted", "default"][0] == "dropped (cut)"
     assert rows["fastapi-cli/run", "default"][0] == "dropped (reset)"
     assert "process 1 of its container" in table.common
@@ -58,13 +58,13 @@ def test_conclusions_name_the_flag_that_keeps_a_request_or_say_that_none_was_fou
     ran: tuple[RunFile, list[Record]],
 ) -> None:
     _, records = ran
-    told = lifecycle.sheets(tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0].reasons
+    told = lifecycle.sheets(tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0].legend[:3]
     assert [line.partition(":")[0] for line in told] == [
-        "Not kept by default, kept when tuned", "No flag found that keeps it", "Kept by default",
+        "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it",
     ]  # fmt: skip
-    assert "daphne/twisted (dropped (cut); kept with" in told[0]
-    assert "waitress/threads (ignored; with stop with SIGINT: ignored)" in told[1]
-    assert "fastapi-cli/run (dropped (reset))" in told[1]
+    assert "daphne/twisted (dropped (cut); kept with" in told[1]
+    assert "waitress/threads (ignored; with STOPSIGNAL SIGINT: ignored)" in told[2]
+    assert "fastapi-cli/run (dropped (reset))" in told[2]
 
 
 def test_a_timeline_has_request_signal_end_and_exit(ran: tuple[RunFile, list[Record]]) -> None:
