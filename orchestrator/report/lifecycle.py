@@ -94,7 +94,7 @@ def version_of(record: Record) -> str:
 
 def flags(found: EndingCase) -> str:
     """How the server was tuned; "default" where it was not."""
-    signal = "" if found.signal == "SIGTERM" else ff"STOPSIGNAL {found.signal}"
+    signal = "" if found.signal == "SIGTERM" or found.case == "int" else f"STOPSIGNAL {found.signal}"
     return ", ".join(filter(None, (found.flags, signal))) or "default"
 
 
