@@ -31,7 +31,7 @@ from orchestrator.spec.resolved import Variant, tuned
 RATE = 50
 PATH, BODY = "/sleep/10", b'{"slept_ms":10}'
 BEFORE_S, AFTER_S = 2.0, 5.0
-ROLLING_S = 5.0  # of traffic while the second instance starts
+ROLLING_S = 9.0  # of traffic while the second instance starts
 GRACE_S, TIMEOUT_S = 8, 2
 BIN_NS = 100 * MS
 CALM_BINS = 5
