@@ -11,7 +11,7 @@ from typing import Any
 
 from orchestrator.engines.agent import Agent, Answer
 from orchestrator.engines.protocol import Running
-from orchestrator.errors import ServerFailed
+from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.measure.results import Check, Mismatch
 from orchestrator.spec.models import Declares, Workload
 
@@ -51,9 +51,15 @@ def check_server(running: Running, first: Workload, declares: Declares) -> Check
 def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:
     """Let an agent ask until the right answer comes. Raises ServerFailed with the server's own words."""
     request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
-    answer = agent.call(
-        "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
-    )
+    try:
+        answer = agent.call(
+            "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
+        )
+    except LoadFailed as error:
+        if running.exit_code() is None:
+            raise
+        # In a container the server is PID 1: its end is the end of the agent in its namespace.
+        raise ServerFailed(_last_words(running, error.what)) from error
     if not answer.get("ok"):
         raise ServerFailed(_why_not_ready(running, answer))
     return answer
@@ -107,11 +113,15 @@ def _fetch(running: Running, requests: Sequence[Mapping[str, Any]]) -> list[dict
 
 
 def _why_not_ready(running: Running, answer: Mapping[str, Any]) -> str:
-    """The server's last words where it said any, else what the load generator saw."""
+    error, wrong = answer.get("error") or {}, answer.get("answer") or {}
+    seen = error.get("detail") or error.get("message") or (f"status {wrong['status']}" if wrong else "no answer")
+    return _last_words(running, f"{seen} within {READY_WITHIN_S:.0f} s")
+
+
+def _last_words(running: Running, seen: str) -> str:
+    """Those of the server where it said any, else what was seen of it."""
     code = running.exit_code()
     ended = "" if code is None else f"ended with exit code {code}: "
     lines = [line.strip() for line in running.log().splitlines() if line.strip()]
     telling = [line for line in lines if "error" in line.lower() or "not found" in line.lower()]
-    error, wrong = answer.get("error") or {}, answer.get("answer") or {}
-    seen = error.get("detail") or error.get("message") or (f"status {wrong['status']}" if wrong else "no answer")
-    return ended + (telling or lines or [f"{seen} within {READY_WITHIN_S:.0f} s"])[-1][:300]
+    return ended + (telling or lines or [seen])[-1][:300]
