@@ -185,8 +185,8 @@ class _Load:
 def disturbance(requests: Requests, at: int) -> Section:
     """What an event at `at` did: requests lost by kind, ms of latency added, seconds until it is as before.
 
-    Bins of 100 ms. Latency is added where a bin's median exceeds the median before. All is as before from the first
-    half second after the last loss in which no bin's median exceeds the longest latency before; None: not by the end.
+    Bins of 100 ms. Latency is added where a bin's median exceeds the median before. All is as before after the last bin
+    with a loss, or with a median above the longest latency before; None where less than half a second is left then.
     """
     before = [(end - due) / MS for due, end, kind in requests if due < at and not kind]
     if not before:
@@ -195,13 +195,14 @@ def disturbance(requests: Requests, at: int) -> Section:
     lost = Counter(kind for due, _, kind in requests if kind)
     bins = [list(group) for _, group in groupby((item for item in requests if item[0] >= at), lambda i: i[0] // BIN_NS)]
     middles = [median([(end - due) / MS for due, end, _ in group]) for group in bins]
-    lossy = [at for at, group in enumerate(bins) if any(kind for *_, kind in group)]
-    calm = [middle <= longest for middle in middles]
-    first = next((n for n in range(max(lossy, default=-1) + 1, len(bins) - CALM_BINS + 1)
-                  if all(calm[n : n + CALM_BINS])), None)  # fmt: skip
+    bad = [
+        at for at, (middle, group) in enumerate(zip(middles, bins, strict=True))
+        if middle > longest or any(kind for *_, kind in group)
+    ]  # fmt: skip
+    calm_from = max(bad, default=-1) + 1
     return {
         "requests": len(requests),
         "lost": dict(lost),
         "added_ms": round(max(0.0, max(middles) - usual), 1),
-        "normal_after_s": None if first is None else round(first * BIN_NS / NS, 1),
+        "normal_after_s": round(calm_from * BIN_NS / NS, 1) if calm_from + CALM_BINS <= len(bins) else None,
     }

@@ -22,8 +22,8 @@ TITLES = {
 COLUMNS = ("server", "version", "lost", "of", "by kind", "ms added", "normal after s")
 LEGEND = (
     "lost: without a right answer, of all that were due, in all repetitions together; nothing is sent twice. ms added: "
-    "greatest median latency of 100 ms after the event, less the median before; normal: from the first half second "
-    "after the last loss with no longer latency than before. Both are the worst repetition.",
+    "greatest median latency of 100 ms after the event, less the median before; normal: after the last loss, and "
+    "the last 100 ms with a median above all latencies before. Both are the worst repetition.",
 )
 
 
