@@ -98,8 +98,15 @@ def flags(found: EndingCase) -> str:
     return ", ".join(filter(None, (found.flags, signal))) or "default"
 
 
+def keeps(found: EndingCase) -> bool:
+    """Whether the request was answered and the server ended by itself, each time."""
+    return found.outcome == "answered" and "killed" not in found.exit_codes
+
+
 def fate(found: EndingCase) -> str:
     """kept, dropped (cut), ignored, or how often each came."""
+    if found.outcome == "answered" and not keeps(found):
+        return "kept, but it does not end"
     if found.outcome != "mixed":
         return _word(found.outcome)
     return "mixed: " + ", ".join(f"{number} {_word(end)}" for end, number in sorted(found.outcomes.items()))
@@ -157,9 +164,9 @@ def _conclusions(pairs: Sequence[Pair]) -> tuple[str, ...]:
 
 
 def _concluded(name: str, default: EndingCase | None, tuned: EndingCase | None) -> tuple[str, str]:
-    if default and default.outcome == "answered":
+    if default and keeps(default):
         return KEPT, name
-    if tuned and tuned.outcome == "answered":
+    if tuned and keeps(tuned):
         was = fate(default) if default else "not measured"
         return TUNED, f"{name} ({was}; kept with {flags(tuned)})"
     tried = f"; with {flags(tuned)}: {fate(tuned)}" if tuned else ""
