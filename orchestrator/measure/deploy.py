@@ -29,6 +29,7 @@ from orchestrator.measure.rounds import Plan
 from orchestrator.spec.resolved import Variant, tuned
 
 RATE = 50
+CONNECTIONS = 6  # a server that gives each kept connection a thread must have one left
 PATH, BODY = "/sleep/10", b'{"slept_ms":10}'
 BEFORE_S, AFTER_S = 2.0, 5.0
 ROLLING_S = 9.0  # of traffic while the second instance starts
@@ -163,7 +164,7 @@ class _Load:
     def __init__(self, observer: Observer, urls: Sequence[str], begin: int, end: int, switch: int) -> None:
         moments = {"begin_ns": begin, "end_ns": end, "switch_ns": switch}
         targets = [asked(url, PATH, BODY) for url in urls]
-        ask = partial(observer.agent.ask, "steady", targets=targets, rate=RATE, timeout_s=60, **moments)
+        ask = partial(observer.agent.ask, "steady", targets=targets, rate=RATE, connections=CONNECTIONS, timeout_s=60, **moments)
         self._done: list[Any] = []
         self._thread = Thread(target=self._run, args=(ask,), daemon=True)
         self._thread.start()
