@@ -164,7 +164,8 @@ class _Load:
     def __init__(self, observer: Observer, urls: Sequence[str], begin: int, end: int, switch: int) -> None:
         moments = {"begin_ns": begin, "end_ns": end, "switch_ns": switch}
         targets = [asked(url, PATH, BODY) for url in urls]
-        ask = partial(observer.agent.ask, "steady", targets=targets, rate=RATE, connections=CONNECTIONS, timeout_s=60, **moments)
+        fixed = {"rate": RATE, "connections": CONNECTIONS, "timeout_s": 60}
+        ask = partial(observer.agent.ask, "steady", targets=targets, **fixed, **moments)
         self._done: list[Any] = []
         self._thread = Thread(target=self._run, args=(ask,), daemon=True)
         self._thread.start()
