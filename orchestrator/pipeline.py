@@ -8,7 +8,7 @@ import platform
 import subprocess
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -19,13 +19,14 @@ from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
 from orchestrator.images.context import read_context
 from orchestrator.images.plan import ROOT, BuiltImage, images_of
+from orchestrator.measure.ceiling import Ceiling, Comparison, ceilings
 from orchestrator.measure.events import CellDone, Emit, SliceDone, Told
 from orchestrator.measure.images import build_all, failure_of
 from orchestrator.measure.placement import place
 from orchestrator.measure.probes import PROBES, Probe
 from orchestrator.measure.results import Failure, Round
 from orchestrator.measure.rounds import Plan, measure_round
-from orchestrator.records.assemble import Measured, probed_record, records, rounds_of
+from orchestrator.records.assemble import Judging, Measured, probed_record, records, rounds_of
 from orchestrator.records.model import Record, RunFile
 from orchestrator.records.store import read_run, write_records, write_run
 from orchestrator.spec.models import Matrix
@@ -77,6 +78,7 @@ class Setting:
     images: Images
     machine: Mapping[str, Any]
     run_file: RunFile
+    ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
 
     @property
     def plan(self) -> Plan:
@@ -108,12 +110,19 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
 def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
     began = time.monotonic()
     placement = place(order.matrix.cpus, engine.facts.cpus)
-    engine.prepare(lambda text: emit(Told(text)))
+    loadgen = engine.prepare(lambda text: emit(Told(text)))
     images = build_all(engine, images_of(order.matrix, order.selection.cells), emit)
     machine = engine.machine()
     costs.images_s = time.monotonic() - began
     run_file = _run_file(order, engine, placement, images, machine)
-    return Setting(order, engine, emit, placement, images, machine, run_file)
+    setting = Setting(order, engine, emit, placement, images, machine, run_file)
+    return _with_ceilings(setting, loadgen) if order.selection.probe == "load" else setting
+
+
+def _with_ceilings(setting: Setting, loadgen: BuiltImage) -> Setting:
+    found = ceilings(setting.engine, setting.plan, loadgen)
+    told = [asdict(one) for one in dict.fromkeys(found.values())]
+    return replace(setting, ceilings=found, run_file=setting.run_file.model_copy(update={"ceilings": told}))
 
 
 def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[Record]:
@@ -135,8 +144,8 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
 def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> list[Record]:
     selection = setting.order.selection
     measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
-    architecture = str(setting.machine.get("machine", ""))
-    made = records(selection.suite, selection.baseline, measured, setting.placement, architecture)
+    context = Judging(setting.placement, str(setting.machine.get("machine", "")), setting.ceilings)
+    made = records(selection.suite, selection.baseline, measured, context)
     write_records(setting.order.folder, made)
     return made
 

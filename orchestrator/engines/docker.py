@@ -41,7 +41,7 @@ from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
 from orchestrator.images.context import Context, loadgen_context, server_context
 from orchestrator.images.host import host_settings
-from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.images.plan import LOADGEN, Base, BaseFacts, BuiltImage, ImageSpec
 
 CALL_TIMEOUT_S = 60
 POLL_S = 0.05
@@ -205,14 +205,16 @@ class DockerEngine:
         architecture, made = self._image_architecture(reference), self.digest(reference) or ""
         return BuiltImage(spec, reference, made, base, architecture, self._report(reference))
 
-    def prepare(self, say: Say) -> None:
-        base = self._base(Base("slim", "3.13", "python:3.13-slim-trixie", "slim"), say)
+    def prepare(self, say: Say) -> BuiltImage:
+        base = self._base(LOADGEN.base, say)
         context = loadgen_context()
         reference = f"{_REPOSITORY}/loadgen:{context.digest(base.digest)}"
         if self.digest(reference) is None:
             say("building the load generator")
-            self._build(context, "images/loadgen/Dockerfile", reference, {"BASE": base.reference}, prefix="images/")
+            self._build(context, LOADGEN.dockerfile, reference, {"BASE": base.reference}, prefix="images/")
         self._loadgen = reference
+        architecture, made = self._image_architecture(reference), self.digest(reference) or ""
+        return BuiltImage(LOADGEN, reference, made, base, architecture, {"outcome": "pure"})
 
     def _shared(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
         """Build what all images on a base share before any of them: builds side by side would each make their own."""

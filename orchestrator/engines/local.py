@@ -24,7 +24,7 @@ from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, 
 from orchestrator.engines.tls import certificate
 from orchestrator.engines.venvs import build_environment
 from orchestrator.errors import ServerFailed
-from orchestrator.images.plan import ROOT, BuiltImage, ImageSpec
+from orchestrator.images.plan import LOADGEN, ROOT, BaseFacts, BuiltImage, ImageSpec
 
 APPS = ROOT / "images" / "apps"
 LOG_TAIL_BYTES = 20_000
@@ -145,8 +145,10 @@ class LocalEngine:
     def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
         return build_environment(spec, self._cache / "venvs", say)
 
-    def prepare(self, say: Say) -> None:
+    def prepare(self, say: Say) -> BuiltImage:
         """Nothing to make: the load generator is installed beside us."""
+        base = BaseFacts(platform.python_version(), "", "", "the host's own Python")
+        return BuiltImage(LOADGEN, sys.prefix, "", base, platform.machine(), {"outcome": "pure"})
 
     def machine(self) -> Mapping[str, Any]:
         process = _spawn(_AGENT, self.facts.cpus, cwd=ROOT)

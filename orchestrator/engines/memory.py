@@ -22,10 +22,11 @@ from orchestrator.engines.agent import Agent
 from orchestrator.engines.invented import EXIT_NS, MemoryObserver, steady, watched
 from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
-from orchestrator.images.plan import BaseFacts, BuiltImage, ImageSpec
+from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
 
 Json = dict[str, Any]
 ERROR_KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
+
 ITEM = b'{"item_id":42,"q":null}'
 
 
@@ -61,13 +62,13 @@ class MemoryEngine:
     def __init__(
         self, behaviours: Mapping[str, Behaviour] | None = None, *, why: str = "", cpus: tuple[int, ...] = (0, 1)
     ) -> None:
-        self._behaviours = behaviours or {}
+        self._behaviours = {f"null/bytes-{len(ITEM)}": Behaviour(rps=100_000), **(behaviours or {})}
         self.facts = EngineFacts("memory", "1", cpus, why)
         self.started = 0
         self.stopped = 0
 
-    def prepare(self, say: Say) -> None:
-        """Nothing to make."""
+    def prepare(self, say: Say) -> BuiltImage:
+        return self.build(LOADGEN, say)
 
     def machine(self) -> Mapping[str, Any]:
         return {"cpu_model": "none: invented figures", "machine": "x86_64", "python": platform.python_version()}

@@ -156,8 +156,8 @@ class Engine(Protocol):
     def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
         """Make the image, or find it made. Raises BuildFailed, EnvironmentProblem."""
 
-    def prepare(self, say: Say) -> None:
-        """Make what all servers need: the load generator. Raises BuildFailed, EnvironmentProblem."""
+    def prepare(self, say: Say) -> BuiltImage:
+        """Make what all servers need: the load generator's image. Raises BuildFailed, EnvironmentProblem."""
 
     def machine(self) -> Mapping[str, Any]:
         """Facts of the machine, as the load generator sees them where it runs."""

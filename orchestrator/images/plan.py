@@ -57,6 +57,17 @@ class ImageSpec:
         }
 
 
+LOADGEN = ImageSpec(
+    key=ImageKey("loadgen", "slim", "wheel", "3.13"),
+    base=Base("slim", "3.13", "python:3.13-slim-trixie", "slim"),
+    dockerfile="images/loadgen/Dockerfile",
+    packages=(),
+    compiled=(),
+    system=SystemPackages(),
+)
+"""The load generator's own image; its context is the project, see `context.loadgen_context`."""
+
+
 @dataclass(frozen=True)
 class BaseFacts:
     """The base that was really used. `standin` is "" for an official image; `note` says why it was taken."""

@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Any
 
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Engine, Launch, Placement, Running
@@ -20,7 +21,7 @@ from orchestrator.measure.checks import Expected, check_server, learn_answer, re
 from orchestrator.measure.events import Emit, ServersUp, SliceDone
 from orchestrator.measure.parallel import parallel
 from orchestrator.measure.results import Check, Failure, Round, Slice
-from orchestrator.spec.models import Matrix, Schedule
+from orchestrator.spec.models import Matrix, Schedule, Workload
 from orchestrator.spec.resolved import Variant
 
 STARTS_AT_ONCE = 3
@@ -146,16 +147,24 @@ class _Slices:
 
 
 def _slice(plan: Plan, cell: Cell, started: Started, warmup_s: float, order: int) -> Slice:
-    running = started.running
+    workload, expected = plan.matrix.workloads[cell.workload], started.answers[cell.workload]
+    began, cpu = datetime.now(UTC), time.process_time()
+    load = drive(started.running, workload, expected, cell.connections, warmup_s, plan.schedule.slice_s)
+    return Slice(order, began.isoformat(timespec="milliseconds"), load, time.process_time() - cpu)
+
+
+def drive(
+    running: Running, workload: Workload, expected: Expected, connections: int, warmup_s: float, slice_s: float
+) -> Mapping[str, Any]:
+    """One slice of closed-loop load: the load generator's document. Raises LoadFailed."""
     spec = {
-        **request_of(plan.matrix.workloads[cell.workload], running),
-        "expect": started.answers[cell.workload].as_json(),
-        "connections": cell.connections,
+        **request_of(workload, running),
+        "expect": expected.as_json(),
+        "connections": connections,
         "warmup_s": warmup_s,
-        "duration_s": plan.schedule.slice_s,
+        "duration_s": slice_s,
         "timeout_s": TIMEOUT_S,
         "watch_pid": running.root_pid,
     }
-    began, cpu = datetime.now(UTC), time.process_time()
-    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + plan.schedule.slice_s + TIMEOUT_S + 20)
-    return Slice(order, began.isoformat(timespec="milliseconds"), answer["result"], time.process_time() - cpu)
+    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + slice_s + TIMEOUT_S + 20)
+    return dict(answer["result"])

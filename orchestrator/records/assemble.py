@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -11,6 +11,7 @@ from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.ceiling import Ceiling, Comparison
 from orchestrator.measure.images import failure_of
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice, Stage
 from orchestrator.records.model import (
@@ -52,28 +53,37 @@ class Measured:
     rounds: tuple[Round, ...]
 
 
-def records(
-    suite: str, baseline: str, measured: Sequence[Measured], placement: Placement, machine_architecture: str
-) -> list[Record]:
+@dataclass(frozen=True)
+class Judging:
+    """What cells are judged by, beside their own rounds. `architecture`: the machine's, as `uname -m` names it."""
+
+    placement: Placement
+    architecture: str
+    ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
+
+
+def records(suite: str, baseline: str, measured: Sequence[Measured], judging: Judging) -> list[Record]:
     """The records of a run's cells, each with its ratio to the baseline of its own comparison.
 
     Where the baseline stands in several cells of a comparison (workers 1 and 2, slim and alpine), the first one is it.
     """
-    judged = {item.cell.id: _judged(item, placement, machine_architecture) for item in measured}
+    judged = {item.cell.id: _judged(item, judging) for item in measured}
     base = {item.cell.comparison: item for item in reversed(measured) if item.cell.variant.name == baseline}
     made = []
     for item in measured:
         found, verdicts = judged[item.cell.id]
         reference = base.get(item.cell.comparison)
-        summary = _summary(item, found, verdicts, reference, judged) if found else None
+        ceiling = judging.ceilings.get(item.cell.comparison)
+        summary = _summary(item, found, verdicts, reference, judged, ceiling) if found else None
         made.append(_record(suite, baseline, item, summary, verdicts))
     return made
 
 
-def _judged(item: Measured, placement: Placement, machine: str) -> tuple[Figures | None, tuple[Verdict, ...]]:
+def _judged(item: Measured, judging: Judging) -> tuple[Figures | None, tuple[Verdict, ...]]:
     found = figures(item.rounds)
-    emulated = isinstance(item.image, BuiltImage) and _other_architecture(item.image.architecture, machine)
-    facts = Facts(item.cell, item.rounds, placement, emulated, found.spread.between if found else None)
+    image = item.image
+    emulated = isinstance(image, BuiltImage) and _other_architecture(image.architecture, judging.architecture)
+    facts = Facts(item.cell, item.rounds, judging.placement, emulated, found.spread.between if found else None)
     return found, judge(facts)
 
 
@@ -88,6 +98,7 @@ def _summary(
     verdicts: Sequence[Verdict],
     reference: Measured | None,
     judged: Mapping[str, tuple[Figures | None, tuple[Verdict, ...]]],
+    ceiling: Ceiling | None,
 ) -> Summary:
     ratio: Interval | None = None
     bound: RatioBound = ""
@@ -101,6 +112,7 @@ def _summary(
         requests=found.requests,
         errors=found.errors,
         rps=_estimate(found.rps),
+        ceiling_share=found.rps.value / ceiling.rps if ceiling and ceiling.rps else None,
         ratio=_estimate(ratio) if ratio else None,
         ratio_bound=bound,
         between=found.spread.between,

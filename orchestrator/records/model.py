@@ -71,6 +71,7 @@ class Summary(Stored):
     requests: int
     errors: int
     rps: Estimate
+    ceiling_share: float | None = Field(description="rps over that of the null responder under the same load")
     ratio: Estimate | None = Field(description="rps over the baseline's, side by side; null where it has none")
     ratio_bound: RatioBound = Field(description="how a client-bound figure limits the ratio")
     between: float | None = Field(description="relative spread of the rounds' medians")
@@ -194,4 +195,7 @@ class RunFile(Stored):
     seed: int
     cells: list[str]
     left_out: list[dict[str, str]]
+    ceilings: list[dict[str, float | bool]] = Field(
+        default=[], description="of the load generator: rps against the null responder, for each shape of load"
+    )
     costs: dict[str, float] = Field(default_factory=dict, description="wall time by purpose, overhead, own CPU")

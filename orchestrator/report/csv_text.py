@@ -16,8 +16,8 @@ from orchestrator.report.text import NONE
 _FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
 _SUMMARY = (
-    "slices", "requests", "errors", "ratio_bound", "between", "within", "client_cpu_us_per_request", "memory_bytes",
-    "memory_pss_bytes", "processes", "connections_per_request", "ready_s",
+    "slices", "requests", "errors", "ratio_bound", "ceiling_share", "between", "within", "client_cpu_us_per_request",
+    "memory_bytes", "memory_pss_bytes", "processes", "connections_per_request", "ready_s",
 )  # fmt: skip
 _ESTIMATES: Mapping[str, Callable[[Summary], Estimate | None]] = {
     "rps": lambda summary: summary.rps,
@@ -105,7 +105,8 @@ COLUMNS = (
     "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
     "workload", "workers", "threads", "tls", "connections", "tuned", "baseline", "outcome", "stage", "reason",
     "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high",
-    "ratio_bound", *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
+    "ratio_bound", "ceiling_share",
+    *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
     "cpu_us_per_request_high", "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "processes",
     "connections_per_request", "ready_s", "slices", "requests", "errors", "between", "within", "base", "standin",
     "digest",

@@ -142,6 +142,7 @@ COLUMNS = (
     Column("× baseline", ratio_text),
     Column("p50 ms", lambda _, summary: scaled(summary.latency_us.get("p50"), 1e3)),
     Column("p99 ms", lambda _, summary: scaled(summary.latency_us.get("p99"), 1e3)),
+    Column("ceiling", lambda _, s: f"{s.ceiling_share:.0%}" if s.ceiling_share else NONE),
     Column("CPU µs/req", lambda _, s: three(s.cpu_us_per_request.value) if s.cpu_us_per_request else NONE),
     Column("MB", lambda _, summary: scaled(summary.memory_bytes, 1e6)),
     Column("conn/req", lambda _, summary: three(summary.connections_per_request)),

@@ -23,11 +23,15 @@ from tests.unit.measure.conftest import Runner
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 
 
+FIRST_ROUND = 3
+"""Servers that are started up to the end of the first round: the null responder and two."""
+
+
 class Flaky(MemoryEngine):
     """Its waitress starts in the first round only."""
 
     def start(self, launch: Launch, seat: Seat | None = None) -> MemoryServer:
-        if launch.variant.server == "waitress" and self.started >= 2:
+        if launch.variant.server == "waitress" and self.started >= FIRST_ROUND:
             raise ServerFailed("port in use")
         return super().start(launch, seat)
 
@@ -36,7 +40,7 @@ class Interrupted(MemoryEngine):
     """Ctrl-C comes when the second round begins."""
 
     def start(self, launch: Launch, seat: Seat | None = None) -> MemoryServer:
-        if self.started >= 2:
+        if self.started >= FIRST_ROUND:
             raise KeyboardInterrupt
         return super().start(launch, seat)
 
@@ -147,6 +151,22 @@ def test_written_records_are_what_was_returned(tmp_path: Path) -> None:
     assert stored_run.model_dump(mode="json") == run_file.model_dump(mode="json")
     assert [record.model_dump(mode="json") for record in stored] == [r.model_dump(mode="json") for r in records]
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_every_cell_is_a_share_of_the_load_generators_ceiling(run_smoke: Runner) -> None:
+    run_file, records = run_smoke(
+        {"waitress/threads": Behaviour(rps=25_000, noise=0), "null/bytes-23": Behaviour(rps=50_000, noise=0)}
+    )
+    assert [(c["body_bytes"], c["connections"], c["rps"]) for c in run_file.ceilings] == [(23, 8, 50_000)]
+    summary = records["waitress"].summary
+    assert summary is not None
+    assert summary.ceiling_share == pytest.approx(0.5)
+
+
+def test_a_ceiling_that_cannot_be_measured_is_left_out(run_smoke: Runner) -> None:
+    run_file, records = run_smoke({"null/bytes-23": Behaviour(start_error="no room")})
+    assert run_file.ceilings == []
+    assert [record.summary and record.summary.ceiling_share for record in records.values()] == [None, None]
 
 
 def test_the_memory_engine_speaks_the_load_generators_contract(run_smoke: Runner) -> None:

@@ -15,7 +15,7 @@ from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
-from orchestrator.records.assemble import Measured, records
+from orchestrator.records.assemble import Judging, Measured, records
 from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.spec.models import Declares, SystemPackages
 from orchestrator.spec.resolved import Variant
@@ -98,7 +98,7 @@ def _all() -> tuple[Record, ...]:
 
 
 def assembled(items: Sequence[Measured], baseline: str = BASELINE) -> list[Record]:
-    return records("sample", baseline, items, PLACEMENT, "x86_64")
+    return records("sample", baseline, items, Judging(PLACEMENT, "x86_64"))
 
 
 def steady(records: Sequence[Record]) -> list[Record]:
