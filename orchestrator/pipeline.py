@@ -27,7 +27,7 @@ from orchestrator.measure.probes import PROBES, Probe
 from orchestrator.measure.results import Failure, Round
 from orchestrator.measure.rounds import Plan, measure_round
 from orchestrator.records.assemble import Judging, Measured, probed_record, records, rounds_of
-from orchestrator.records.model import Record, RunFile
+from orchestrator.records.model import CeilingRecord, Record, RunFile
 from orchestrator.records.store import read_run, write_records, write_run
 from orchestrator.spec.models import Matrix
 
@@ -121,7 +121,7 @@ def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
 
 def _with_ceilings(setting: Setting, loadgen: BuiltImage) -> Setting:
     found = ceilings(setting.engine, setting.plan, loadgen)
-    told = [asdict(one) for one in dict.fromkeys(found.values())]
+    told = [CeilingRecord(**asdict(one)) for one in dict.fromkeys(found.values())]
     return replace(setting, ceilings=found, run_file=setting.run_file.model_copy(update={"ceilings": told}))
 
 

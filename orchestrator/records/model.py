@@ -176,6 +176,16 @@ class Record(Stored):
     written: str
 
 
+class CeilingRecord(Stored):
+    """What the load generator reached against its null responder, under one shape of load."""
+
+    body_bytes: int
+    tls: bool
+    connections: int
+    rps: float
+    client_share: float
+
+
 class RunFile(Stored):
     """run.json: what all records of a run share."""
 
@@ -195,7 +205,5 @@ class RunFile(Stored):
     seed: int
     cells: list[str]
     left_out: list[dict[str, str]]
-    ceilings: list[dict[str, float | bool]] = Field(
-        default=[], description="of the load generator: rps against the null responder, for each shape of load"
-    )
+    ceilings: list[CeilingRecord] = Field(default=[])
     costs: dict[str, float] = Field(default_factory=dict, description="wall time by purpose, overhead, own CPU")

@@ -157,7 +157,7 @@ def test_every_cell_is_a_share_of_the_load_generators_ceiling(run_smoke: Runner)
     run_file, records = run_smoke(
         {"waitress/threads": Behaviour(rps=25_000, noise=0), "null/bytes-23": Behaviour(rps=50_000, noise=0)}
     )
-    assert [(c["body_bytes"], c["connections"], c["rps"]) for c in run_file.ceilings] == [(23, 8, 50_000)]
+    assert [(c.body_bytes, c.connections, c.rps) for c in run_file.ceilings] == [(23, 8, 50_000)]
     summary = records["waitress"].summary
     assert summary is not None
     assert summary.ceiling_share == pytest.approx(0.5)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from orchestrator.images.plan import ROOT
 from orchestrator.records.model import Outcome, Record, RunFile
 from orchestrator.records.stored import Stored
 from orchestrator.verdicts import rules
@@ -69,3 +71,10 @@ def test_records_page_has_both_files_and_every_outcome() -> None:
     found = sections("records.md")
     assert {Record.__name__, RunFile.__name__} <= set(found)
     assert all(f"`{outcome}`" in found["Record"] for outcome in get_args(Outcome))
+
+
+@pytest.mark.parametrize("model", [Record, RunFile], ids=lambda model: model.__name__)
+def test_the_published_schema_is_that_of_the_model(model: type[Stored]) -> None:
+    names = {Record: "record", RunFile: "run"}
+    written = json.loads((ROOT / "docs" / f"{names[model]}.schema.json").read_text())
+    assert written == model.model_json_schema(), "renew it: make schemas"
