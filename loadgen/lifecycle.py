@@ -126,7 +126,8 @@ def watch(doc: Json) -> Json:
 def startup(doc: Json) -> Json:
     """Ask a server that is about to start until it answers right, at most until `until_ns`; then nine times more.
 
-    It is then left alone for `idle_ns`, before this returns. `accepted_ns`: when a connection was first made; `latencies_us`: of ten answers, each from its own sending.
+    It is then left alone for `idle_ns`, before this returns. `accepted_ns`: when a connection was first made;
+    `latencies_us`: of ten answers, each from its own sending.
     """
     asked, until = Asked.from_json("quick", doc.get("quick")), MOMENT("until_ns", doc.get("until_ns"))
     idle_ns = MOMENT("idle_ns", doc.get("idle_ns", 0))
