@@ -32,7 +32,8 @@ SCHEMA = 1
 EX_TEMPFAIL = 75
 NATIVE = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")
 """How executables and shared objects begin: ELF, Mach-O of one architecture, and of several."""
-PIP = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+# -B: pip must not write bytecode of its own among what the server adds.
+PIP = [sys.executable, "-B", "-m", "pip", "--disable-pip-version-check", "--no-input"]
 
 
 class InstallFailed(Exception):

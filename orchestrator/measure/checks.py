@@ -15,7 +15,7 @@ from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.measure.results import Check, Mismatch
 from orchestrator.spec.models import Declares, Workload
 
-READY_WITHIN_S = 30.0
+READY_WITHIN_S = (1.0, 2.0, 4.0, 8.0, 15.0)
 LOG_PROBES = 12
 _PROBED = ("server", "loop", "parser", "worker_class")
 
@@ -49,20 +49,31 @@ def check_server(running: Running, first: Workload, declares: Declares) -> Check
 
 
 def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:
-    """Let an agent ask until the right answer comes. Raises ServerFailed with the server's own words."""
+    """Let an agent ask until the right answer comes. Raises ServerFailed with the server's own words.
+
+    It asks for a while at a time, longer each time, so that a server that has ended is not waited for.
+    """
+    answer: Answer = {}
+    spent = 0.0
+    for while_s in READY_WITHIN_S:
+        answer = _wait(running, first, agent, while_s)
+        spent += float(answer["seconds"])
+        if answer.get("ok"):
+            return answer | {"seconds": spent}
+        if running.exit_code() is not None:
+            break
+    raise ServerFailed(_why_not_ready(running, answer, spent))
+
+
+def _wait(running: Running, first: Workload, agent: Agent, while_s: float) -> Answer:
     request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
     try:
-        answer = agent.call(
-            "wait", request=request, expect=expect, deadline_s=READY_WITHIN_S, timeout_s=READY_WITHIN_S + 15
-        )
+        return agent.call("wait", request=request, expect=expect, deadline_s=while_s, timeout_s=while_s + 15)
     except LoadFailed as error:
         if running.exit_code() is None:
             raise
         # In a container the server is PID 1: its end is the end of the agent in its namespace.
         raise ServerFailed(_last_words(running, error.what)) from error
-    if not answer.get("ok"):
-        raise ServerFailed(_why_not_ready(running, answer))
-    return answer
 
 
 def compare(declares: Declares, found: Mapping[str, Any]) -> tuple[Mismatch, ...]:
@@ -112,10 +123,10 @@ def _fetch(running: Running, requests: Sequence[Mapping[str, Any]]) -> list[dict
     return list(answer["answers"])
 
 
-def _why_not_ready(running: Running, answer: Mapping[str, Any]) -> str:
+def _why_not_ready(running: Running, answer: Mapping[str, Any], spent: float) -> str:
     error, wrong = answer.get("error") or {}, answer.get("answer") or {}
     seen = error.get("detail") or error.get("message") or (f"status {wrong['status']}" if wrong else "no answer")
-    return _last_words(running, f"{seen} within {READY_WITHIN_S:.0f} s")
+    return _last_words(running, f"{seen} within {spent:.0f} s")
 
 
 def _last_words(running: Running, seen: str) -> str:
