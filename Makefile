@@ -8,13 +8,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help setup matrix installs shutdown list dry-run report readme doctor bases compose clean test lint \
-	bench-loadgen lock schemas
+.PHONY: help setup matrix installs startup shutdown deploy list dry-run report readme wheels doctor bases images \
+	compose clean test lint bench-loadgen lock schemas
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  SUITE=quick|throughput|smoke|compiled  ENGINE=auto|docker|local  ARGS='--only granian*'"
+	@echo "  SUITE=quick|throughput|smoke|compiled|…  ENGINE=auto|docker|local  ARGS='--only granian*'"
 
 setup: $(VENV)/.ready ## make .venv with `matrix` and `loadgen`, from hashed locks
 
@@ -39,8 +39,14 @@ matrix: setup ## measure SUITE (default: quick) and show its tables
 installs: setup ## what installs where: every server on every flavour, from wheel and from sdist
 	@$(BIN)/matrix run installs --engine $(ENGINE) $(ARGS)
 
+startup: setup ## how soon each server answers, and what it costs idle
+	@$(BIN)/matrix run startup --engine $(ENGINE) $(ARGS)
+
 shutdown: setup ## which server drops a request on SIGTERM, at its defaults and tuned
 	@$(BIN)/matrix run shutdown --engine $(ENGINE) $(ARGS)
+
+deploy: setup ## what a rolling replacement, a reload, a killed worker loses
+	@$(BIN)/matrix run deploy --engine $(ENGINE) $(ARGS)
 
 list: setup ## the cells of SUITE, what is left out and why
 	@$(BIN)/matrix list $(SUITE) $(ARGS)
@@ -55,11 +61,17 @@ readme: setup ## the README's tables and picture anew, from results/reference
 	@for run in results/reference/*/; do $(BIN)/matrix report $$run --into README.md || exit 1; done
 	@$(BIN)/matrix report results/reference/throughput --format svg -O docs/throughput.svg
 
+wheels: setup ## which wheels exist of SERVERS (default: all), for each Python, libc and architecture
+	@$(BIN)/matrix wheels $(or $(SERVERS),all) $(ARGS)
+
 doctor: setup ## what on this machine would spoil a measurement, and how to mend it
 	@$(BIN)/matrix doctor
 
 bases: setup ## make the stand-in base images of a machine that cannot pull
 	@$(BIN)/matrix bases $(ARGS)
+
+images: setup ## our images in the Docker Engine: size, and what they share
+	@$(BIN)/matrix images
 
 compose: setup ## write compose.matrix.yaml: one service per image of SUITE
 	@$(BIN)/matrix compose $(SUITE) $(ARGS)
@@ -76,7 +88,7 @@ lint: $(VENV)/.ready-test ## ruff and mypy --strict
 	@$(BIN)/mypy
 
 bench-loadgen: $(VENV)/.ready-test ## the load generator beside wrk, side by side: ratios
-	@$(BIN)/python -m bench.loadgen_bench $(ARGS)
+	@$(BIN)/python bench/loadgen_bench.py $(ARGS)
 
 lock: setup ## resolve the locks in requirements/ anew
 	@for name in run test loadgen; do \
