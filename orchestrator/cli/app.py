@@ -56,7 +56,7 @@ CACHE = ROOT / ".cache"
 MATRIX = ROOT / "matrix.yaml"
 RESULTS = Path("results")
 INTERRUPTED = 130
-PIPED_WIDTH = 140
+PIPED_WIDTH = 160
 """Columns where the output is no terminal: wide enough for whole tables."""
 
 app = typer.Typer(
