@@ -21,7 +21,7 @@ from rich.console import Console
 from orchestrator.cells.expand import Selection, expand, one_flavour
 from orchestrator.cli.bases import bases_of, make_bases
 from orchestrator.cli.compose import as_yaml, compose_file
-from orchestrator.cli.compose_setting import compose_setting
+from orchestrator.cli.compose_setting import compose_setting, lay_ca
 from orchestrator.cli.doctor import exit_code as doctor_exit_code
 from orchestrator.cli.doctor import findings
 from orchestrator.cli.doctor import render as render_findings
@@ -187,6 +187,8 @@ def compose(
         return
     output.write_text(text)
     err.print(f"wrote {output}: how to use it stands at its top", markup=False)
+    if lay_ca():
+        err.print("the host's CA bundle is at images/host/ca.crt, for the builds (git ignores it)", markup=False)
 
 
 @app.command()

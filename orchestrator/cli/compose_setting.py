@@ -1,4 +1,4 @@
-"""What `matrix compose` takes from this machine: the CPUs, and the base images that are really here."""
+"""What `matrix compose` takes from this machine: the CPUs, the base images that are really here, the CA bundle."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from orchestrator.engines.bases import standin_reference
 from orchestrator.engines.docker import connect, has_image
 from orchestrator.engines.protocol import Placement
 from orchestrator.errors import EnvironmentProblem
-from orchestrator.images.plan import Base, images_of
+from orchestrator.images.host import host_settings
+from orchestrator.images.plan import ROOT, Base, images_of
 from orchestrator.measure.placement import place
 from orchestrator.spec.models import Matrix
 
@@ -27,3 +28,11 @@ def compose_setting(matrix: Matrix, cells: Sequence[Cell]) -> tuple[Placement, d
         if base.standin and not has_image(client, official) and has_image(client, standin_reference(base)):
             wanted[base] = standin_reference(base)
     return place(matrix.cpus, tuple(range(int(client.info()["NCPU"])))), wanted
+
+
+def lay_ca() -> bool:
+    """Put the host's CA bundle where the builds of Compose look for it (never committed); False where there is none."""
+    bundle = host_settings().ca
+    if bundle:
+        (ROOT / "images" / "host" / "ca.crt").write_bytes(bundle)
+    return bool(bundle)

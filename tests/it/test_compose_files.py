@@ -13,6 +13,7 @@ import pytest
 
 from orchestrator.cells.expand import expand
 from orchestrator.cli.compose import as_yaml, compose_file, service_name
+from orchestrator.cli.compose_setting import lay_ca
 from orchestrator.engines.bases import find_base
 from orchestrator.engines.docker import DockerEngine, connect
 from orchestrator.engines.protocol import Placement
@@ -58,6 +59,7 @@ def test_topology_for_people_is_valid() -> None:
 @pytest.fixture
 def started(tmp_path: Path) -> Iterator[tuple[str, str, list[str]]]:
     """A server that Compose built and started: its project, its service and the arguments of its file."""
+    lay_ca()
     base = base_of(MATRIX, "slim", "3.13")
     engine = DockerEngine("it-compose")
     cells = expand(MATRIX, "quick", only=("waitress",)).cells
