@@ -43,5 +43,8 @@ class AttachedChannel:
         return found
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self._stream.close()
+        """The SDK hangs its HTTP response on the stream: closed after it, that complains when it is collected."""
+        for part in (getattr(self._stream, "_response", None), self._stream):
+            with contextlib.suppress(OSError, ValueError):
+                if part is not None:
+                    part.close()
