@@ -7,6 +7,7 @@ import io
 import json
 import os
 import queue
+import re
 import tarfile
 import threading
 import time
@@ -45,9 +46,12 @@ from orchestrator.images.plan import LOADGEN, Base, BaseFacts, BuiltImage, Image
 
 CALL_TIMEOUT_S = 60
 POLL_S = 0.05
+BUILDS_END_WITHIN_S = 20.0
+"""A step that only copies files cannot be ended: an interrupt waits for it."""
 _INSTALL_REPORT = "/opt/venv/install.json"
 _REPOSITORY = "appserver-matrix"
 _ATTACH = {"stdin": 1, "stdout": 1, "stderr": 0, "stream": 1}
+_STEP = re.compile(r"---> Running in ([0-9a-f]+)")
 ENGINE_ERRORS = (DockerException, OSError)
 """What a call to the engine may raise: OSError is the client's own time-out, or an engine that went away."""
 
@@ -179,6 +183,7 @@ class DockerEngine:
         self._locks: dict[object, threading.Lock] = {}
         self._locks_lock = threading.Lock()
         self._making = threading.Lock()
+        self._steps: dict[str, str] = {}  # by the image that is being built: the container of its present step
         self._bases: dict[Base, BaseFacts] = {}
         self._loadgen = ""
         info = self._client.info()
@@ -230,6 +235,7 @@ class DockerEngine:
     ) -> None:  # fmt: skip
         host = host_settings()
         extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
+        self._steps[reference] = ""
         try:
             lines = self._client.api.build(
                 fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
@@ -239,19 +245,31 @@ class DockerEngine:
             self._follow(lines, reference)
         except ENGINE_ERRORS as error:
             raise BuildFailed(f"{reference}: {_first_line(error)}") from error
+        finally:
+            self._steps.pop(reference, None)
 
     def _follow(self, lines: Iterable[Mapping[str, Any]], reference: str) -> None:
-        """Read a build's output to its end. Raises BuildFailed with the last lines where it did not work."""
+        """Read a build's output to its end. Raises BuildFailed with the last lines where it did not work.
+
+        A build whose client goes away leaves the container of its step behind; one whose step fails does not. So after
+        an interrupt each step is ended as it begins, and the build fails by itself.
+        """
         tail: list[str] = []
         for line in lines:
-            if self._closing.is_set():
-                raise BuildFailed(f"{reference}: interrupted")
             tail = [*tail, *str(line.get("stream", "")).splitlines()][-12:]
+            if step := _STEP.search(str(line.get("stream", ""))):
+                self._steps[reference] = step[1]
+                if self._closing.is_set():
+                    self._end_step(reference)
             if "error" in line:
                 text = "\n    ".join(part for part in tail if part.strip())
                 raise BuildFailed(
                     f"{reference}: {line['error']}\n    {text}", next_step="`matrix doctor` checks the index"
                 )
+
+    def _end_step(self, reference: str) -> None:
+        with contextlib.suppress(*ENGINE_ERRORS):
+            self._client.api.remove_container(self._steps[reference], force=True, v=True)
 
     def _report(self, reference: str) -> Mapping[str, Any]:
         """The install report that the image carries."""
@@ -390,6 +408,11 @@ class DockerEngine:
 
     def close(self) -> None:
         self._closing.set()
+        for reference in list(self._steps):
+            self._end_step(reference)
+        deadline = time.monotonic() + BUILDS_END_WITHIN_S
+        while self._steps and time.monotonic() < deadline:
+            time.sleep(POLL_S)
         with self._making:  # what is being made now is there to be removed; nothing is made after it
             remove_containers(self._client, self._run)
 

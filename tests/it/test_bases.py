@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import io
 import tarfile
+import threading
 import time
 import uuid
 from collections.abc import Iterator
@@ -14,10 +15,12 @@ from typing import Any
 import pytest
 
 from orchestrator.engines import bases
-from orchestrator.engines.bases import find_base, standin_reference
+from orchestrator.engines.bases import MUSL, find_base, standin_reference
 from orchestrator.engines.docker import DockerEngine, connect
-from orchestrator.errors import EnvironmentProblem
-from orchestrator.images.plan import Base
+from orchestrator.errors import BuildFailed, EnvironmentProblem
+from orchestrator.images.context import Context
+from orchestrator.images.plan import ROOT, Base, base_of
+from orchestrator.spec.loading import load_matrix
 from tests.servers.registry import registry
 
 pytestmark = pytest.mark.docker
@@ -104,3 +107,27 @@ def test_a_stand_in_that_fails_leaves_no_image(
     with pytest.raises(EnvironmentProblem, match="no mirror answers"):
         find_base(engine, base, lambda _: None)
     assert engine.digest(standin) is None
+
+
+def test_an_interrupted_build_leaves_no_container(client: Any, engine: DockerEngine) -> None:
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    base = find_base(engine, base_of(matrix, "slim", "3.13"), lambda _: None)
+    recipe = f"ARG BASE\nFROM ${{BASE}}\nENV TOKEN={uuid.uuid4().hex}\nRUN sleep 60\n"
+    context = Context({MUSL: (recipe.encode(), False)})
+    failed: list[BuildFailed] = []
+
+    def build() -> None:
+        try:
+            engine.build_standin(context, {"BASE": base.reference}, "appserver-matrix/test-interrupt:1", {}, target="")
+        except BuildFailed as error:
+            failed.append(error)
+
+    before = {container.id for container in client.containers.list(all=True)}
+    thread = threading.Thread(target=build)
+    thread.start()
+    while not any("sleep 60" in str(c.attrs["Config"]["Cmd"]) for c in client.containers.list()):
+        time.sleep(0.05)
+    engine.close()
+    thread.join(30)
+    assert len(failed) == 1
+    assert {container.id for container in client.containers.list(all=True)} <= before
