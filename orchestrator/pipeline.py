@@ -10,6 +10,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -221,6 +222,7 @@ def _run_file(
     )
 
 
+@cache
 def code_version() -> dict[str, str]:
     """The commit where git knows it, and a digest of all that measures: orchestrator, load generator, images."""
     asked = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]

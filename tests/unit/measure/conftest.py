@@ -14,6 +14,7 @@ from orchestrator.pipeline import Order, run
 from orchestrator.records.model import Record, RunFile
 from orchestrator.spec.loading import load_matrix
 
+MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 Runner = Callable[..., tuple[RunFile, dict[str, Record]]]
 
 
@@ -23,9 +24,8 @@ def run_smoke(tmp_path: Path) -> Runner:
 
     def go(behaviours: Mapping[str, Behaviour] | None = None, *, suite: str = "smoke", cpus: tuple[int, ...] = (0, 1),
            only: tuple[str, ...] = (), seed: int = 1) -> tuple[RunFile, dict[str, Record]]:  # fmt: skip
-        matrix = load_matrix(ROOT / "matrix.yaml").matrix
         engine = MemoryEngine(behaviours, cpus=cpus)
-        order = Order(matrix, expand(matrix, suite, only=only), tmp_path / "run", seed)
+        order = Order(MATRIX, expand(MATRIX, suite, only=only), tmp_path / "run", seed)
         run_file, records = run(order, engine, lambda _: None)
         assert engine.started == engine.stopped
         return run_file, {record.cell.server: record for record in records}
