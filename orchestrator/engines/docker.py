@@ -187,7 +187,6 @@ class DockerEngine:
         self._bases: dict[Base, BaseFacts] = {}
         self._loadgen = ""
         info = self._client.info()
-        self._architecture = str(info["Architecture"])
         self.facts = EngineFacts("docker", str(info["ServerVersion"]), tuple(range(int(info["NCPU"]))), why)
 
     # --- images -----------------------------------------------------------------------------------------------
@@ -207,8 +206,7 @@ class DockerEngine:
             self._build(
                 context, spec.dockerfile, reference, args | {name: used.reference for name, used in bases.items()}
             )
-        architecture, made = self._image_architecture(reference), self.digest(reference) or ""
-        return BuiltImage(spec, reference, made, base, architecture, self._report(reference))
+        return self._made(spec, reference, base, self._report(reference))
 
     def prepare(self, say: Say) -> BuiltImage:
         base = self._base(LOADGEN.base, say)
@@ -218,8 +216,7 @@ class DockerEngine:
             say("building the load generator")
             self._build(context, LOADGEN.dockerfile, reference, {"BASE": base.reference}, prefix="images/")
         self._loadgen = reference
-        architecture, made = self._image_architecture(reference), self.digest(reference) or ""
-        return BuiltImage(LOADGEN, reference, made, base, architecture, {"outcome": "pure"})
+        return self._made(LOADGEN, reference, base, {"outcome": "pure"})
 
     def _shared(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
         """Build what all images on a base share before any of them: builds side by side would each make their own."""
@@ -334,8 +331,9 @@ class DockerEngine:
     ) -> None:
         self._build(context, MUSL, reference, args, target=target, labels=labels)
 
-    def _image_architecture(self, reference: str) -> str:
-        return str(self._client.images.get(reference).attrs.get("Architecture", ""))
+    def _made(self, spec: ImageSpec, reference: str, base: BaseFacts, install: Mapping[str, Any]) -> BuiltImage:
+        image = self._client.images.get(reference)
+        return BuiltImage(spec, reference, str(image.id), base, str(image.attrs.get("Architecture", "")), install)
 
     # --- servers ------------------------------------------------------------------------------------------------
 

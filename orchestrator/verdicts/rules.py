@@ -76,11 +76,6 @@ def judge(facts: Facts) -> tuple[Verdict, ...]:
     return tuple(sorted(found, key=lambda verdict: gravity[verdict.effect]))
 
 
-def effect_of(verdicts: Sequence[Verdict]) -> Effect | None:
-    """The gravest effect; None where all is well."""
-    return verdicts[0].effect if verdicts else None
-
-
 def _slice_verdicts(facts: Facts) -> Iterator[Verdict]:
     loads = [slice_.load for slice_ in facts.slices()]
     for rule in SLICE_RULES:
