@@ -16,6 +16,7 @@ LEGEND = (
     "[low, high] is the 95 % interval over rounds and slices; — stands where there is no figure.",
     "A rank is 1 + the number of rows that lie wholly above; “=” after it: the order against some row is unresolved.",
     "“≥”: a lower bound, since the load generator was the limit; “≤”: the same of the baseline; “?”: of both.",
+    "ceiling: requests/s as a share of what the load generator reached against its null responder in this run.",
     "p50 and p99 are taken under full load from a closed loop: they are mostly time spent waiting for a turn (queueing "
     "latency), not what a request costs a server at rest.",
 )
