@@ -36,6 +36,7 @@ if [ -z "$mmdebstrap" ]; then
     lacking "needs mmdebstrap, and apt-get download found none (apt-get update brings fresh lists)"
   dpkg -x "$work"/mmdebstrap_*.deb "$work/unpacked"
   mmdebstrap=$work/unpacked/usr/bin/mmdebstrap
+  PATH=$work/unpacked/usr/bin:$PATH # it calls the mmtarfilter beside it by name
 fi
 
 # The mirrors that apt uses here for Debian's own archive: no other is named here.
