@@ -146,7 +146,7 @@ def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> li
     selection = setting.order.selection
     measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
     context = Judging(setting.placement, str(setting.machine.get("machine", "")), setting.ceilings)
-    made = records(selection.suite, selection.baseline, measured, context)
+    made = records(selection, measured, context)
     write_records(setting.order.folder, made)
     return made
 
@@ -218,6 +218,9 @@ def _run_file(
         schedule=selection.schedule.model_dump(),
         seed=order.seed,
         cells=[cell.id for cell in selection.cells],
+        against=dict(selection.against),
+        apart=list(selection.apart),
+        view=selection.view.model_dump(mode="json"),
         left_out=[asdict(item) for item in selection.left_out],
     )
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from orchestrator.cells.model import Cell
 from orchestrator.errors import Place, SpecError, nearest
 from orchestrator.spec.checks import matches
-from orchestrator.spec.models import Axes, Filter, Matrix, Schedule, Suite
+from orchestrator.spec.models import Axes, Filter, Matrix, Schedule, Suite, View
 from orchestrator.spec.resolved import Variant, catalogue
 
 MAX_CELLS = 5000
@@ -29,7 +29,8 @@ class LeftOut:
 class Selection:
     """The cells of a suite in the order of the file, and what was left out.
 
-    `baseline` names the variant that ratios refer to; "" where the probe gives none.
+    `baseline` names the variant that ratios refer to; "" where the probe gives none. With `against`, a cell's ratio
+    refers to the one that has these values and agrees in all else. Cells are never compared across `apart`.
     """
 
     suite: str
@@ -38,6 +39,31 @@ class Selection:
     cells: tuple[Cell, ...]
     left_out: tuple[LeftOut, ...]
     schedule: Schedule
+    against: Mapping[str, object] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
+    view: View = field(default_factory=View)
+
+    def comparison(self, cell: Cell) -> tuple[object, ...]:
+        """Cells that agree in this are compared with each other."""
+        return (*cell.comparison, *(getattr(cell, axis) for axis in self.apart))
+
+    def references(self) -> dict[str, str]:
+        """By cell id: the id of the cell that its ratio refers to. Cells that have none are left out.
+
+        Where the baseline stands in several cells of a comparison (workers 1 and 2), the first one is it.
+        """
+        known = {cell.id for cell in self.cells}
+        if self.against:
+            found = {cell.id: cell.only(**self.against).id for cell in self.cells}
+            return {own: other for own, other in found.items() if other in known}
+        base = {self.comparison(cell): cell.id for cell in reversed(self.cells) if cell.variant.name == self.baseline}
+        return {cell.id: base[key] for cell in self.cells if (key := self.comparison(cell)) in base}
+
+    def is_baseline(self, cell: Cell) -> bool:
+        """Whether ratios may refer to a cell like this one."""
+        if self.against:
+            return all(getattr(cell, axis) == value for axis, value in self.against.items())
+        return cell.variant.name == self.baseline
 
     @property
     def seconds(self) -> float:
@@ -59,19 +85,29 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
         cells, left_out = cells + more, left_out + missing
     cells, dropped = _excluded(cells, suite.exclude)
-    baseline = suite.baseline if suite.probe == "load" else ""
-    kept, unasked = _asked_for(cells, only, baseline)
-    if cells and not kept:
+    if not cells:
+        raise SpecError(
+            f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
+        )
+    whole = Selection(
+        suite=suite_name,
+        probe=suite.probe,
+        baseline=suite.baseline if suite.probe == "load" else "",
+        cells=cells,
+        left_out=left_out + dropped,
+        schedule=suite.schedule,
+        against=suite.against.axes() if suite.against else {},
+        apart=suite.apart,
+        view=suite.view,
+    )
+    narrowed = _narrowed(whole, only) if only else whole
+    if not narrowed.cells:
         names = [name for cell in cells for name in (cell.variant.name, cell.id)]
         raise SpecError(
             f"no cell of suite {suite_name!r} is called {' or '.join(only)}",
             nearest=nearest(only[0], dict.fromkeys(names)), next_step=f"`matrix list {suite_name}` shows their ids",
         )  # fmt: skip
-    if not kept:
-        raise SpecError(
-            f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
-        )
-    return Selection(suite_name, suite.probe, baseline, kept, left_out + dropped + unasked, suite.schedule)
+    return narrowed
 
 
 def one_flavour(selection: Selection) -> Selection:
@@ -126,8 +162,10 @@ def _points(axes: Axes, variant: Variant, apps: tuple[str, ...]) -> Iterator[Cel
         axes.flavour, axes.mode, axes.python, apps, axes.workload, axes.workers, threads, axes.tls, axes.connections
     ):
         install = ("sdist" if variant.sdist_only else "wheel") if mode == "default" else mode
-        for tuned in axes.tuned:
-            yield Cell(variant, flavour, install, python, app, workload, workers, thread, tls, connections, tuned)
+        for tuned, twin, rate in itertools.product(axes.tuned, axes.twin, axes.open):
+            yield Cell(
+                variant, flavour, install, python, app, workload, workers, thread, tls, connections, tuned, twin, rate
+            )
 
 
 def _unsupported(cell: Cell) -> str:
@@ -169,20 +207,15 @@ def _dropped(cell: Cell, rule: Filter) -> bool:
     return all(getattr(cell, axis) == value for axis, value in given.items())
 
 
-def _asked_for(
-    cells: tuple[Cell, ...], only: tuple[str, ...], baseline: str
-) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
-    """The cells that `only` names, and the baseline's beside them where there are ratios."""
-    if not only:
-        return cells, ()
-    asked = {cell.id: cell.comparison for cell in cells if any(_named(cell, pattern) for pattern in only)}
-    kept, left_out = [], []
-    for cell in cells:
-        if cell.id in asked or (cell.variant.name == baseline and cell.comparison in asked.values()):
-            kept.append(cell)
-        else:
-            left_out.append(LeftOut(cell.id, "not asked for"))
-    return tuple(kept), tuple(left_out)
+def _narrowed(whole: Selection, only: tuple[str, ...]) -> Selection:
+    """The cells that `only` names, beside those that their ratios and their open loops' rates refer to."""
+    references = whole.references()
+    asked = {cell.id for cell in whole.cells if any(_named(cell, pattern) for pattern in only)}
+    needed = asked | {references[own] for own in asked if own in references}
+    needed |= {cell.only(open=0).id for cell in whole.cells if cell.id in needed}
+    kept = tuple(cell for cell in whole.cells if cell.id in needed) if asked else ()
+    unasked = tuple(LeftOut(cell.id, "not asked for") for cell in whole.cells if cell.id not in needed)
+    return replace(whole, cells=kept, left_out=whole.left_out + unasked)
 
 
 def _named(cell: Cell, pattern: str) -> bool:

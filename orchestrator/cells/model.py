@@ -38,6 +38,9 @@ class Cell:
     tls: bool
     connections: int
     tuned: bool = False
+    twin: bool = False
+    open: int = 0
+    """0: closed loop. Else open loop at so many percent of the throughput of the closed one."""
 
     @property
     def launch_id(self) -> str:
@@ -49,12 +52,15 @@ class Cell:
             parts.append("tls")
         if self.tuned:
             parts.append("tuned")
+        if self.twin:
+            parts.append("twin")
         return DOT.join(parts)
 
     @property
     def id(self) -> str:
         workload = [] if self.workload == "item" else [self.workload]
-        return DOT.join((self.launch_id, *workload, f"c{self.connections}"))
+        rate = [f"open{self.open}"] if self.open else []
+        return DOT.join((self.launch_id, *workload, *rate, f"c{self.connections}"))
 
     @property
     def image(self) -> ImageKey:
@@ -63,7 +69,7 @@ class Cell:
     @property
     def comparison(self) -> tuple[object, ...]:
         """Cells that agree in this stand in one table: they differ in the server, and how it is set up."""
-        return (self.workload, self.tls, self.connections)
+        return (self.workload, self.tls, self.open, self.connections)
 
     def only(self, **axes: object) -> Cell:
         """A copy with some axes changed."""

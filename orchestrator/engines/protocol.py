@@ -56,7 +56,7 @@ class Launch:
             "host": host,
             "port": str(port),
             "workers": str(self.workers),
-            "threads": str(self.threads or 1),
+            "threads": str(1 if self.threads is None else self.threads),
             "venv": venv,
             "bin": f"{venv}/bin",
             "tmp": tmp,

@@ -62,20 +62,18 @@ class Judging:
     ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
 
 
-def records(suite: str, baseline: str, measured: Sequence[Measured], judging: Judging) -> list[Record]:
-    """The records of a run's cells, each with its ratio to the baseline of its own comparison.
-
-    Where the baseline stands in several cells of a comparison (workers 1 and 2, slim and alpine), the first one is it.
-    """
+def records(selection: Selection, measured: Sequence[Measured], judging: Judging) -> list[Record]:
+    """The records of a run's cells, each with its ratio to the cell that the selection refers it to."""
     judged = {item.cell.id: _judged(item, judging) for item in measured}
-    base = {item.cell.comparison: item for item in reversed(measured) if item.cell.variant.name == baseline}
+    by_id = {item.cell.id: item for item in measured}
+    references = selection.references()
     made = []
     for item in measured:
         found, verdicts = judged[item.cell.id]
-        reference = base.get(item.cell.comparison)
+        reference = by_id.get(references.get(item.cell.id, ""))
         ceiling = judging.ceilings.get(item.cell.comparison)
         summary = _summary(item, found, verdicts, reference, judged, ceiling) if found else None
-        made.append(_record(suite, baseline, item, summary, verdicts))
+        made.append(_record(selection, item, summary, verdicts, reference))
     return made
 
 
@@ -137,11 +135,18 @@ def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBou
     return ">=" if above else "<=" if below else ""
 
 
-def _record(suite: str, baseline: str, item: Measured, summary: Summary | None, verdicts: Sequence[Verdict]) -> Record:
+def _record(
+    selection: Selection,
+    item: Measured,
+    summary: Summary | None,
+    verdicts: Sequence[Verdict],
+    reference: Measured | None,
+) -> Record:
     unexplained = Failure("load", "no right answer in any slice" if item.rounds else "no round is finished")
     failure = None if summary else _failure(item) or unexplained
     return Record(
-        **_common(suite, "load", baseline, item.cell, item.image, failure),
+        **_common(selection, item.cell, item.image, failure),
+        reference=reference.cell.id if reference else "",
         rounds=[_round(round_) for round_ in item.rounds],
         summary=summary,
         verdicts=[VerdictRecord(**asdict(verdict)) for verdict in verdicts],
@@ -156,20 +161,18 @@ def probed_record(
     The install probe has one where nothing is installed, too, beside the reason.
     """
     failure = found if isinstance(found, Failure) else failure_of(image)
-    common = _common(selection.suite, selection.probe, selection.baseline, cell, image, failure)
+    common = _common(selection, cell, image, failure)
     return Record.model_validate(common if isinstance(found, Failure) else {**common, selection.probe: found})
 
 
-def _common(
-    suite: str, probe: str, baseline: str, cell: Cell, image: BuiltImage | Failure, failure: Failure | None
-) -> dict[str, Any]:
+def _common(selection: Selection, cell: Cell, image: BuiltImage | Failure, failure: Failure | None) -> dict[str, Any]:
     """The fields that every record has."""
     return {
         "id": cell.id,
-        "suite": suite,
-        "probe": probe,
+        "suite": selection.suite,
+        "probe": selection.probe,
         "cell": _point(cell),
-        "baseline": cell.variant.name == baseline,
+        "baseline": selection.is_baseline(cell),
         "outcome": _OUTCOMES[failure.stage] if failure else "measured",
         "reason": _reason(failure) if failure else None,
         "note": cell.variant.note,
@@ -201,6 +204,8 @@ def _point(cell: Cell) -> CellPoint:
         tls=cell.tls,
         connections=cell.connections,
         tuned=cell.tuned,
+        twin=cell.twin,
+        open=cell.open,
     )
 
 

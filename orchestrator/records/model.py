@@ -32,6 +32,8 @@ class CellPoint(Stored):
     tls: bool
     connections: int
     tuned: bool = Field(default=False, description="started and stopped as the entry's `shutdown` says")
+    twin: bool = Field(default=False, description="the same server once more, under another name")
+    open: int = Field(default=0, description="percent of the closed loop's throughput that came in; 0: closed loop")
 
 
 class Reason(Stored):
@@ -168,6 +170,7 @@ class Record(Stored):
     image: ImageFacts | None
     rounds: list[RoundRecord] = Field(default=[], description="of the load probe")
     summary: Summary | None = Field(default=None, description="of the load probe")
+    reference: str = Field(default="", description="id of the cell that the ratio refers to; '' without any")
     verdicts: list[VerdictRecord] = Field(default=[])
     install: InstallSection | None = Field(default=None, description="of the install probe")
     startup: StartupSection | None = Field(default=None, description="of the startup probe")
@@ -204,6 +207,10 @@ class RunFile(Stored):
     schedule: dict[str, Any]
     seed: int
     cells: list[str]
+    against: dict[str, Any] = Field(default={}, description="ratios refer to the same server with these values")
+    apart: list[str] = Field(default=[], description="axes in which compared cells never differ")
+    view: dict[str, Any] = Field(default={}, description="the table that the suite is read in")
+    stopped: str = Field(default="", description="with a precision asked for: why no further round was measured")
     left_out: list[dict[str, str]]
     ceilings: list[CeilingRecord] = Field(default=[])
     costs: dict[str, float] = Field(default_factory=dict, description="wall time by purpose, overhead, own CPU")

@@ -25,9 +25,13 @@ class Mistake:
 
 
 def matches(pattern: str, variant: Variant) -> bool:
-    """Whether `pattern` (all, a server, server/variant, or either with `*`) names `variant`."""
-    whole = pattern if "/" in pattern else f"{pattern}/*"
-    return pattern == "all" or fnmatchcase(variant.name, whole)
+    """Whether `pattern` (all, a server, server/variant, or either with `*`) names `variant`.
+
+    An extra variant is named by its own name or a pattern of it alone, not by its server's.
+    """
+    if "/" not in pattern:
+        return not variant.extra and (pattern == "all" or fnmatchcase(variant.server, pattern))
+    return fnmatchcase(variant.name, pattern)
 
 
 def mistakes(matrix: Matrix) -> Iterator[Mistake]:

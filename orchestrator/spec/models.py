@@ -15,11 +15,19 @@ Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
+Axis = Literal[
+    "flavour", "mode", "python", "app", "workload", "workers", "threads", "tls", "twin", "open", "connections"
+]
+Figure = Literal[
+    "rps", "ratio", "p50", "p99", "cpu", "cpu-ratio", "memory", "memory-idle", "between", "within", "ceiling", "errors"
+]
 Probe = Literal["load", "install", "startup", "shutdown", "deploy"]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
 Disturbance = Literal["rolling", "late", "reload", "kill", "stall"]
 Case = Literal["term", "int", "twice", "group", "long", "stream"]
 PositiveInt = Annotated[int, Field(gt=0, le=65536)]
+Threads = Annotated[int, Field(ge=0, le=65536)]
+Percent = Annotated[int, Field(ge=0, le=200)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Python = Annotated[str, StringConstraints(pattern=PYTHON)]
 
@@ -118,6 +126,7 @@ class VariantEntry(Entry):
     """One configuration of a server."""
 
     declares: Declares = Declares()
+    extra: bool = Field(default=False, description="measured where a suite names it in full; `all` leaves it out")
     lacks: tuple[Feature, ...] = Field(default=(), description="features of the server that this variant has not")
 
 
@@ -139,9 +148,13 @@ class Axes(Model):
     app: Many[str] = ("all",)
     workload: Many[str] = ("item",)
     workers: Many[PositiveInt] = (1,)
-    threads: Many[PositiveInt] = (4,)
+    threads: Many[Threads] = (4,)
     tls: Many[bool] = (False,)
     tuned: Many[bool] = Field(default=(False,), description="true: with the entry's `shutdown`")
+    twin: Many[bool] = Field(default=(False,), description="true: the same server once more, under another name")
+    open: Many[Percent] = Field(
+        default=(0,), description="0: closed loop; else open loop at so many percent of the closed loop's throughput"
+    )
     connections: Many[PositiveInt] = (32,)
 
 
@@ -155,17 +168,47 @@ class Filter(Model):
     app: str | None = None
     workload: str | None = None
     workers: PositiveInt | None = None
-    threads: PositiveInt | None = None
+    threads: Threads | None = None
     tls: bool | None = None
     tuned: bool | None = None
+    twin: bool | None = None
+    open: Percent | None = None
     connections: PositiveInt | None = None
     why: str = Field(min_length=1, description="printed by `matrix list`")
+
+
+class Against(Model):
+    """Axes with a value: each cell is compared with the one that has these values and agrees in all else."""
+
+    flavour: str | None = None
+    mode: Mode | None = None
+    python: Python | None = None
+    workload: str | None = None
+    workers: PositiveInt | None = None
+    threads: Threads | None = None
+    tls: bool | None = None
+    twin: bool | None = None
+
+    def axes(self) -> dict[str, object]:
+        """Those that are given."""
+        return self.model_dump(exclude_none=True)
+
+
+class View(Model):
+    """The table that a suite is read in: one row per server and setting, one column per value of `across`."""
+
+    across: Axis = "connections"
+    show: Many[Figure] = Field(default=("rps", "ratio"), description="figures of each place of the table")
 
 
 class Schedule(Model):
     """How long and how often a suite measures."""
 
     rounds: PositiveInt = Field(default=3, description="fresh starts of each server")
+    precision: Annotated[float, Field(ge=0, le=1)] = Field(
+        default=0.0, description="go on after `rounds` until every ratio is known to so much (0.03: 3 %); 0: do not"
+    )
+    max_rounds: PositiveInt = Field(default=30, description="rounds at the most where `precision` is asked for")
     cases: Many[Case] = Field(default=("term",), description="of the shutdown probe: what happens to a server")
     disturb: Many[Disturbance] = Field(default=("rolling",), description="of the deploy probe: what is done under load")
     kill_after_s: Seconds = Field(default=10, description="of the shutdown probe: seconds from the signal to SIGKILL")
@@ -183,6 +226,9 @@ class Suite(Model):
     about: str = Field(default="", description="one line for `matrix list`")
     probe: Probe = "load"
     baseline: str = Field(description="server/variant that ratios refer to")
+    against: Against | None = Field(default=None, description="ratios refer to the same server with these values")
+    apart: tuple[Axis, ...] = Field(default=(), description="axes in which cells that are compared never differ")
+    view: View = View()
     axes: Axes = Axes()
     include: tuple[Axes, ...] = ()
     exclude: tuple[Filter, ...] = ()

@@ -46,6 +46,7 @@ class Variant:
     system: Mapping[str, SystemPackages]
     declares: Declares
     note: str
+    extra: bool = False
     shutdown: Shutdown | None = None
     reload: str = ""
     timeout: str = ""
@@ -96,6 +97,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
         system={**entry.system, **variant.system},
         declares=_declared(server, variant),
         note=_joined(entry.note, variant.note),
+        extra=variant.extra,
         shutdown=variant.shutdown or entry.shutdown,
         reload=variant.reload or entry.reload,
         timeout=variant.timeout or entry.timeout,

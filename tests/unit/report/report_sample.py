@@ -11,13 +11,14 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
+from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.records.assemble import Judging, Measured, records
 from orchestrator.records.model import Record, RunFile, Summary
-from orchestrator.spec.models import Declares, SystemPackages
+from orchestrator.spec.models import Declares, Schedule, SystemPackages
 from orchestrator.spec.resolved import Variant
 
 BASELINE = "uvicorn/standard"
@@ -98,7 +99,8 @@ def _all() -> tuple[Record, ...]:
 
 
 def assembled(items: Sequence[Measured], baseline: str = BASELINE) -> list[Record]:
-    return records("sample", baseline, items, Judging(PLACEMENT, "x86_64"))
+    cells = tuple(item.cell for item in items)
+    return records(Selection("sample", "load", baseline, cells, (), Schedule()), items, Judging(PLACEMENT, "x86_64"))
 
 
 def steady(records: Sequence[Record]) -> list[Record]:
