@@ -197,7 +197,7 @@ class Against(Model):
 class View(Model):
     """The table that a suite is read in: one row per server and setting, one column per value of `across`."""
 
-    across: Axis = "connections"
+    across: Axis | Literal["none"] = "connections"
     show: Many[Figure] = Field(default=("rps", "ratio"), description="figures of each place of the table")
 
 
