@@ -84,7 +84,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
     return Variant(
         server=server,
         variant=name,
-        image=server if install == entry.install and not variant.system else f"{server}-{name}",
+        image=_image(server, entry, name),
         protocol=variant.protocol or entry.protocol or "",
         install=install,
         sdist_only=variant.sdist_only or entry.sdist_only,
@@ -107,6 +107,24 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
 def catalogue(matrix: Matrix) -> tuple[Variant, ...]:
     """Every variant of every server, in the order of the file."""
     return tuple(resolve(server, entry, name) for server, entry in matrix.servers.items() for name in entry.variants)
+
+
+def _image(server: str, entry: ServerEntry, name: str) -> str:
+    """The server's name where a variant installs what its server does, else that of the first which does the same."""
+    if _installed(entry, name) == (entry.install, entry.compiled, entry.sdist_only, {}):
+        return server
+    return f"{server}-{next(other for other in entry.variants if _installed(entry, other) == _installed(entry, name))}"
+
+
+def _installed(entry: ServerEntry, name: str) -> tuple[object, ...]:
+    """What the image of a variant depends on."""
+    variant = entry.variants[name]
+    return (
+        variant.install or entry.install,
+        variant.compiled or entry.compiled,
+        variant.sdist_only or entry.sdist_only,
+        variant.system,
+    )
 
 
 def _declared(server: str, variant: VariantEntry) -> Declares:

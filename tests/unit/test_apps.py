@@ -378,6 +378,14 @@ def test_the_fingerprint_tells_what_runs(module: str) -> None:
     assert facts["versions"]["flask"] == metadata.version("flask")
 
 
-@pytest.mark.parametrize("module", ["raw_wsgi", "flask_app"])
+def test_an_answer_without_its_length_is_the_same_otherwise() -> None:
+    whole, bare = (
+        call_wsgi(load(module), environ(Request("/bytes/500"))) for module in ("raw_wsgi", "raw_wsgi_nolength")
+    )
+    assert (bare.status, bare.body) == (whole.status, whole.body)
+    assert whole.headers.keys() - bare.headers.keys() == {"content-length"}
+
+
+@pytest.mark.parametrize("module", ["raw_wsgi", "flask_app", "raw_wsgi_nolength"])
 def test_mod_wsgi_finds_the_application(module: str) -> None:
     assert importlib.import_module(module).application is load(module)

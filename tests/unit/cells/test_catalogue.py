@@ -64,6 +64,12 @@ def test_options_of_a_variant_and_of_tls_reach_the_command() -> None:
 def test_variants_with_the_same_packages_share_an_image() -> None:
     images = {name: VARIANTS[name].image for name in ("gunicorn/sync", "gunicorn/gthread", "gunicorn/uvicorn-worker")}
     assert images["gunicorn/sync"] == images["gunicorn/gthread"] != images["gunicorn/uvicorn-worker"]
+    by_what_is_installed: dict[tuple[object, ...], set[str]] = {}
+    for v in VARIANTS.values():
+        key = (v.server, v.install, v.compiled, v.sdist_only, repr(v.system))
+        by_what_is_installed.setdefault(key, set()).add(v.image)
+    assert all(len(names) == 1 for names in by_what_is_installed.values())
+    assert len(set.union(*by_what_is_installed.values())) == len(by_what_is_installed)
 
 
 @pytest.mark.parametrize("suite", MATRIX.suites)
