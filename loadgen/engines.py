@@ -17,13 +17,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from loadgen import histogram, proc
+from loadgen import histogram, proc, throttle
 from loadgen import slice as builtin
 from loadgen.affinity import pinned
 from loadgen.errors import EngineError, SpecError
 from loadgen.exchange import ring
 from loadgen.result import KINDS, SCHEMA, connections
-from loadgen.snapshot import kernel_use, snapshot
+from loadgen.snapshot import kernel_use, snapshot, watch
 from loadgen.spec import Json, LoadSpec
 
 GRACE_S = 30.0  # over the stretch, until an engine that does not end is killed
@@ -72,11 +72,11 @@ def run_engine(spec: LoadSpec) -> Json:
         builtin.run(warm)
     with tempfile.TemporaryDirectory() as folder, pinned(spec.cpus):
         command, read = ENGINES[spec.engine](spec, Path(folder))
-        tree = _tree(spec)
-        before, used = snapshot(tree), resource.getrusage(resource.RUSAGE_CHILDREN)
+        watched = watch(spec.watch_pid)
+        before, used = snapshot(watched), resource.getrusage(resource.RUSAGE_CHILDREN)
         _run(spec, command)
         own = resource.getrusage(resource.RUSAGE_CHILDREN)
-        after = snapshot(_tree(spec))
+        after = snapshot(watch(spec.watch_pid))
         found = read()
     user, system = own.ru_utime - used.ru_utime, own.ru_stime - used.ru_stime
     client = {
@@ -91,6 +91,7 @@ def run_engine(spec: LoadSpec) -> Json:
         "kernel": kernel_use(before, after),
         "server": proc.between(before.server, after.server, proc.memory(tuple(after.server))),
         "host": proc.shares(before.cpus, after.cpus),
+        "throttled": throttle.between(before.throttled, after.throttled),
     }
 
 
@@ -115,10 +116,6 @@ def _counted(spec: LoadSpec, found: Found) -> Json:
         "late": None,
         "client_late": False,
     }
-
-
-def _tree(spec: LoadSpec) -> tuple[int, ...]:
-    return () if spec.watch_pid is None else proc.tree(spec.watch_pid)
 
 
 def _refuse_unsupported(spec: LoadSpec) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import zip_longest
 from typing import Any
 
-from loadgen import histogram, proc
+from loadgen import histogram, proc, throttle
 from loadgen.result import SCHEMA, connections, lateness
 from loadgen.snapshot import Snapshot, kernel_use
 from loadgen.spec import Json, LoadSpec
@@ -35,6 +35,7 @@ def merge(spec: LoadSpec, parts: list[Json], before: Snapshot, after: Snapshot, 
         **_late(late, requests),
         "server": proc.between(before.server, after.server, memory),
         "host": proc.shares(before.cpus, after.cpus),
+        "throttled": throttle.between(before.throttled, after.throttled),
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from itertools import pairwise
 
-from loadgen import histogram, proc
+from loadgen import histogram, proc, throttle
 from loadgen.openloop import LATE_NS, LATE_SHARE
 from loadgen.snapshot import Snapshot, client_use, kernel_use
 from loadgen.spec import Json, LoadSpec
@@ -63,6 +63,7 @@ def result(spec: LoadSpec, stretch: Stretch) -> Json:
         **(lateness(loop.late, loop.late_max_ns, requests) if loop else {"late": None, "client_late": False}),
         "server": proc.between(before.server, after.server, stretch.memory),
         "host": proc.shares(before.cpus, after.cpus),
+        "throttled": throttle.between(before.throttled, after.throttled),
     }
 
 

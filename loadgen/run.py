@@ -17,7 +17,7 @@ from loadgen import slice as one_process
 from loadgen.engines import run_engine
 from loadgen.errors import EngineError
 from loadgen.merge import merge
-from loadgen.snapshot import snapshot
+from loadgen.snapshot import snapshot, watch
 from loadgen.spec import Json, LoadSpec
 
 HEADSTART_NS = 50_000_000  # between telling the workers and the common beginning
@@ -58,11 +58,11 @@ def _shared(spec: LoadSpec) -> Json:
         for i, worker in enumerate(workers):
             offset = int(i / spec.rate * 1e9) if spec.rate else 0
             _ask(worker, {"op": "load", "spec": share(spec, i).to_json(), "begin_ns": begin + offset})
-        server = () if spec.watch_pid is None else proc.tree(spec.watch_pid)
+        watched = watch(spec.watch_pid)
         _sleep_until(begin + int(spec.warmup_s * 1e9))
-        before = snapshot(server)
+        before = snapshot(watched)
         _sleep_until(before.at + int(spec.duration_s * 1e9))
-        after = snapshot(() if spec.watch_pid is None else proc.tree(spec.watch_pid))
+        after = snapshot(watch(spec.watch_pid))
         memory = proc.memory(tuple(after.server))
         return merge(spec, [_answer(worker)["result"] for worker in workers], before, after, memory)
 

@@ -14,7 +14,7 @@ from loadgen.loops import closed_loop, drain, open_loop
 from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
 from loadgen.result import Open, Stretch, result
-from loadgen.snapshot import Snapshot, snapshot
+from loadgen.snapshot import Snapshot, snapshot, watch
 from loadgen.spec import Json, LoadSpec
 from loadgen.stream import resolve
 from loadgen.wires import Wires
@@ -46,11 +46,11 @@ def _closed(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch
     start = begin + _ns(spec.warmup_s)
     pool.open_all(spec.connections)
     closed_loop(pool, start - LISTING_NS, [])
-    server = _server(spec)
+    watched = watch(spec.watch_pid)
     closed_loop(pool, start, [])
     pool.fresh_tally()
     opened = pool.wires.opened
-    before = snapshot(server)
+    before = snapshot(watched)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
     elapsed = perf_counter_ns() - before.at
     return _stretch(spec, pool, before, elapsed, marks, opened)
@@ -63,11 +63,11 @@ def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     pool.counted_from = start
     pool.open_all(spec.connections)
     open_loop(pool, arrivals, start - LISTING_NS, [])
-    server = _server(spec)
+    watched = watch(spec.watch_pid)
     open_loop(pool, arrivals, start, [])
     pool.fresh_tally()
     opened = pool.wires.opened
-    before = snapshot(server)
+    before = snapshot(watched)
     open_loop(pool, arrivals, end, marks)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
     drain(pool, arrivals, end + 2 * _ns(spec.timeout_s))
@@ -83,7 +83,7 @@ def _stretch(
     opened: int,
     open_: Open | None = None,
 ) -> Stretch:
-    after = snapshot(_server(spec))
+    after = snapshot(watch(spec.watch_pid))
     pool.settle_bytes()
     memory = proc.memory(tuple(after.server))
     return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, open_)
@@ -91,10 +91,6 @@ def _stretch(
 
 def _ns(seconds: float) -> int:
     return int(seconds * 1e9)
-
-
-def _server(spec: LoadSpec) -> tuple[int, ...]:
-    return () if spec.watch_pid is None else proc.tree(spec.watch_pid)
 
 
 @contextmanager

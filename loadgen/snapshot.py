@@ -6,8 +6,16 @@ import resource
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-from loadgen import proc
+from loadgen import proc, throttle
 from loadgen.spec import Json
+
+
+@dataclass(frozen=True)
+class Watched:
+    """What to read: the processes of the server's tree, and the counters of throttling."""
+
+    server: tuple[int, ...]
+    counters: throttle.Counters
 
 
 @dataclass(frozen=True)
@@ -21,11 +29,18 @@ class Snapshot:
     kernel: tuple[int, int] | None
     cpus: dict[str, tuple[int, int, int]]
     server: dict[int, proc.Usage]
+    throttled: throttle.Throttle
 
 
-def snapshot(server: tuple[int, ...]) -> Snapshot:
+def watch(pid: int | None) -> Watched:
+    """The tree of `pid`, as it is now. It takes milliseconds: not to be done while something is timed."""
+    return Watched(() if pid is None else proc.tree(pid), throttle.counters(pid))
+
+
+def snapshot(watched: Watched) -> Snapshot:
     """Read everything; the processes of the server's tree first."""
-    usage = proc.usage(server)
+    usage = proc.usage(watched.server)
+    throttled = throttle.read(watched.counters)
     own = resource.getrusage(resource.RUSAGE_SELF)
     return Snapshot(
         at=perf_counter_ns(),
@@ -35,6 +50,7 @@ def snapshot(server: tuple[int, ...]) -> Snapshot:
         kernel=proc.kernel_counts(),
         cpus=proc.cpu_ticks(),
         server=usage,
+        throttled=throttled,
     )
 
 

@@ -35,7 +35,7 @@ class Behaviour:
     """How an invented server behaves; tests use it to make each verdict fire.
 
     `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread
-    of slices. `foreign`, `steal`: shares of a CPU.
+    of slices. `foreign`, `steal`: shares of a CPU. `throttled_s`: of each slice, for which a quota stops it.
     `end`: what the request in flight gets, or `ignored`. `load` may change the load generator's finished document.
     """
 
@@ -45,6 +45,7 @@ class Behaviour:
     client_share: float = 0.4
     foreign: float = 0.0
     steal: float = 0.0
+    throttled_s: float = 0.0
     fingerprint: Mapping[str, Any] = field(default_factory=dict)
     keepalive: bool | None = None
     access_log: bool | None = None
@@ -195,6 +196,7 @@ class MemoryServer:
             "tls": None,
             "server": _server(elapsed * share),
             "host": {f"cpu{cpu}": {"busy": 1.0, "steal": behaviour.steal} for cpu in self._launch.placement.server},
+            "throttled": {"client": _quota(), "server": _quota(behaviour.throttled_s), "heat": None},
         }
         return {"ok": True, "result": behaviour.load(document)}
 
@@ -241,6 +243,10 @@ def _latency(requests: int, mean_us: float) -> Json:
         "unit": "us", "histogram": histogram.encode().decode(), "count": count, "percentiles": {},
         "min": scale * 0.5 if count else None, "mean": mean_us if count else None, "max": scale * 3 if count else None,
     }  # fmt: skip
+
+
+def _quota(seconds: float = 0.0) -> Json:
+    return {"periods": int(seconds > 0), "seconds": seconds}
 
 
 def _server(cpu_s: float) -> Json:

@@ -16,6 +16,7 @@ Effect = Literal["void", "unranked", "bound", "mark"]
 CLIENT_BUDGET = 0.85
 FOREIGN_SHARE = 0.15
 STEAL_SHARE = 0.05
+THROTTLED_SHARE = 0.01
 LITTLE_TOLERANCE = 0.15
 UNSTABLE_SPREAD = 0.20
 ERRORS_VOID = 0.01
@@ -97,7 +98,7 @@ def _error_share(load: Mapping[str, Any]) -> float:
 
 def _errors_named(load: Mapping[str, Any]) -> str:
     named = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count and kind != "wrong_body")
-    return f"{named} beside {load['requests']} right answers"
+    return f"{named} beside {load['requests']} right answers" if named else "no answer at all"
 
 
 def _many_errors(_: Facts, load: Mapping[str, Any]) -> str:
@@ -131,8 +132,25 @@ def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
     return f"other processes used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
 
 
+def _throttled(facts: Facts, load: Mapping[str, Any]) -> str:
+    """Records of before the load generator read the counters have none."""
+    held = load.get("throttled") or {}
+    for who, whom in (("server", "server"), ("client", "load generator")):
+        seconds = held[who]["seconds"] if held.get(who) else 0.0
+        if seconds > THROTTLED_SHARE * load["elapsed_s"]:
+            return f"a CPU quota stopped the {whom} for {seconds:.2f} s of {load['elapsed_s']:.2f} s"
+    cpus = {f"cpu{cpu}" for cpu in (*facts.placement.server, *facts.placement.client)}
+    slowed = sum(count for cpu, count in (held.get("heat") or {}).items() if cpu in cpus)
+    return f"its CPUs slowed down {slowed} times, being too hot" if slowed else ""
+
+
 def _littles_law(facts: Facts, load: Mapping[str, Any]) -> str:
-    """Little's law: the mean number of requests under way is throughput times mean latency (Little, 1961)."""
+    """Little's law: the mean number of requests under way is throughput times mean latency (Little, 1961).
+
+    In an open loop that number is what it comes to, not that of the connections.
+    """
+    if facts.cell.open:
+        return ""
     under_way = load["rps"] * load["latency"]["mean"] / 1e6 if load["requests"] else 0.0
     expected = facts.cell.connections
     if load["requests"] < 20 * expected or abs(under_way / expected - 1) <= LITTLE_TOLERANCE:
@@ -175,6 +193,7 @@ SLICE_RULES = (
     SliceRule(
         "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
     ),
+    SliceRule("throttled", "unranked", 0.34, "lift the CPU quota of what runs here, or cool the machine", _throttled),
     SliceRule(
         "littles_law", "mark", 0.5, "connections waited outside the measured time; distrust latency", _littles_law
     ),

@@ -27,6 +27,7 @@ FIRES: dict[str, tuple[Behaviour, str, str]] = {
     "errors": (Behaviour(rps=1000, errors={"reset": 100}), "void", "100 reset"),
     "client_bound": (Behaviour(client_share=0.9), "bound", "90%"),
     "host_saturated": (Behaviour(foreign=0.3), "unranked", "30%"),
+    "throttled": (Behaviour(throttled_s=0.2), "unranked", "stopped the server for 0.20 s"),
     "littles_law": (Behaviour(load=_every_request_twice_as_slow), "mark", "8 connections"),
     "undeclared_config": (Behaviour(fingerprint={"parser": "slow"}), "unranked", "parser is slow, declared waitress"),
     "emulated": (Behaviour(architecture="arm64"), "unranked", "another architecture"),
