@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import io
+import os
+import subprocess
 import tarfile
 import threading
 import time
@@ -131,3 +133,18 @@ def test_an_interrupted_build_leaves_no_container(client: Any, engine: DockerEng
     thread.join(30)
     assert len(failed) == 1
     assert {container.id for container in client.containers.list(all=True)} <= before
+
+
+def test_an_mmdebstrap_that_is_not_installed_is_fetched_and_works(tmp_path: Path) -> None:
+    for program in [*Path("/usr/sbin").iterdir(), *Path("/usr/bin").iterdir()]:
+        if not program.name.startswith("mm"):
+            (tmp_path / program.name).unlink(missing_ok=True)
+            (tmp_path / program.name).symlink_to(program)
+    made = subprocess.run(
+        ["bash", str(bases.SCRIPT), "slim"], capture_output=True, env=os.environ | {"PATH": str(tmp_path)}, check=False
+    )
+    if made.returncode == 3:
+        pytest.skip(made.stderr.decode().splitlines()[-1])
+    assert made.returncode == 0, made.stderr.decode()[-2000:]
+    with tarfile.open(fileobj=io.BytesIO(made.stdout)) as archive:
+        assert {"./usr/bin/python3", "./usr/bin/apt-get"} <= set(archive.getnames())
