@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 
 .DEFAULT_GOAL := help
 .PHONY: help setup matrix installs startup shutdown deploy list dry-run report readme wheels doctor bases images \
-	compose clean test lint bench-loadgen lock schemas
+	compose clean test lint bench-loadgen bench-method lock schemas
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -57,8 +57,11 @@ dry-run: setup ## SUITE without servers: invented figures, real pipeline
 report: setup ## the tables of the newest run again
 	@$(BIN)/matrix report $(ARGS)
 
-readme: setup ## the README's tables and picture anew, from results/reference
-	@for run in results/reference/*/; do $(BIN)/matrix report $$run --into README.md || exit 1; done
+readme: setup ## the tables and the picture of README and docs/results.md anew, from results/reference
+	@for run in results/reference/*/; do \
+		page=README.md; grep -q "results:$$(basename $$run) -->" $$page || page=docs/results.md; \
+		$(BIN)/matrix report $$run --into $$page || exit 1; \
+	done
 	@$(BIN)/matrix report results/reference/throughput --format svg -O docs/throughput.svg
 
 wheels: setup ## which wheels exist of SERVERS (default: all), for each Python, libc and architecture
@@ -89,6 +92,9 @@ lint: $(VENV)/.ready-test ## ruff and mypy --strict
 
 bench-loadgen: $(VENV)/.ready-test ## the load generator beside wrk, side by side: ratios
 	@$(BIN)/python bench/loadgen_bench.py $(ARGS)
+
+bench-method: $(VENV)/.ready-test ## calibration: false alarms, and 5 % found, by our method and by the usual way
+	@$(BIN)/python -m bench.method_bench $(ARGS)
 
 lock: setup ## resolve the locks in requirements/ anew
 	@for name in run test loadgen; do \

@@ -1,0 +1,157 @@
+"""What the benches of the method measure: one server of the catalogue under several names, each with its own /cpu/N.
+
+A side is such a name. The sides share variant, image and command, and are launched apart, so that two of them with
+the same N are an A/A pair, and a greater N is a slow-down in the app that is known beforehand.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from statistics import median
+from types import FrameType
+
+from bench.slices import Slice, slice_of
+from orchestrator.cells.expand import expand
+from orchestrator.cells.model import Cell
+from orchestrator.engines.choose import EngineName, choose_engine
+from orchestrator.engines.protocol import Engine
+from orchestrator.errors import LoadFailed, SpecError
+from orchestrator.images.plan import ROOT, BuiltImage, images_of
+from orchestrator.measure.events import Emit
+from orchestrator.measure.images import build_all, failure_of
+from orchestrator.measure.placement import place
+from orchestrator.measure.results import Failure
+from orchestrator.measure.rounds import Plan, Started, drive, start_server
+from orchestrator.spec.loading import load_matrix
+from orchestrator.spec.models import Axes, Matrix, Schedule, Suite, Workload
+
+RAW_APPS = ("raw-asgi", "raw-wsgi", "raw-rsgi")
+SUITE = "method"
+
+
+@dataclass(frozen=True)
+class Sides:
+    """A plan, and the cell of each side in it."""
+
+    plan: Plan
+    cells: Mapping[str, Cell]
+
+    def only(self, *names: str) -> Sides:
+        """The same with fewer sides."""
+        cells = {name: self.cells[name] for name in names}
+        return Sides(replace(self.plan, cells=tuple(cells.values())), cells)
+
+    def with_seed(self, seed: int) -> Sides:
+        return Sides(replace(self.plan, seed=seed), self.cells)
+
+
+def matrix_of(server: str, iterations: Mapping[str, int], connections: int, schedule: Schedule) -> Matrix:
+    """matrix.yaml with a workload `cpu-SIDE` for each side, and one suite that holds `server` alone."""
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    workloads = {f"cpu-{side}": Workload(path=f"/cpu/{count}") for side, count in iterations.items()}
+    wanted = {"server": server, "app": list(RAW_APPS), "workload": list(workloads), "connections": connections}
+    axes = Axes.model_validate(wanted)
+    suite = Suite(baseline=server, axes=axes, schedule=schedule)
+    return matrix.model_copy(update={"workloads": {**matrix.workloads, **workloads}, "suites": {SUITE: suite}})
+
+
+def cells_of(matrix: Matrix) -> dict[str, Cell]:
+    """The cell of each side, by side. All but the first side's servers have the side's name in their own.
+
+    Raises SpecError where the suite's server is not one variant.
+    """
+    cells = expand(matrix, SUITE).cells
+    if len({cell.launch_id for cell in cells}) > 1:
+        names = ", ".join(dict.fromkeys(cell.variant.name for cell in cells))
+        raise SpecError("several variants are of that name", next_step=f"name one: {names}")
+    found = {cell.workload.removeprefix("cpu-"): cell for cell in cells}
+    first = next(iter(found))
+    return {side: cell if side == first else _named(cell, side) for side, cell in found.items()}
+
+
+def _named(cell: Cell, side: str) -> Cell:
+    return cell.only(variant=replace(cell.variant, variant=f"{cell.variant.variant}-{side}"))
+
+
+def sides_of(engine: Engine, matrix: Matrix, emit: Emit) -> Sides:
+    """Build what the sides need, and plan them. Raises BuildFailed, LoadFailed, EnvironmentProblem."""
+    cells = cells_of(matrix)
+    images = {}
+    for key, image in build_all(engine, images_of(matrix, tuple(cells.values())), emit).items():
+        if isinstance(image, Failure) or failure_of(image):
+            failure = failure_of(image)
+            raise LoadFailed(f"{key.id}: {failure.reason if failure else 'no image'}")
+        images[key] = image
+    placement = place(matrix.cpus, engine.facts.cpus)
+    schedule = matrix.suites[SUITE].schedule
+    return Sides(Plan(matrix, tuple(cells.values()), images, schedule, placement, seed=1), cells)
+
+
+def loadgen_image(engine: Engine) -> BuiltImage:
+    """The load generator's image, made or found."""
+    return engine.prepare(lambda _: None)
+
+
+@contextmanager
+def started(engine: Engine, sides: Sides, name: str) -> Iterator[Started]:
+    """The server of a side, started and checked by the product's own code. Raises LoadFailed where it does not run."""
+    found = start_server(engine, sides.plan, sides.cells[name])
+    if isinstance(found, Failure):
+        raise LoadFailed(f"{name}: {found.reason}")
+    try:
+        yield found
+    finally:
+        found.running.stop()
+
+
+def one_slice(sides: Sides, name: str, server: Started, warmup_s: float, slice_s: float) -> Slice:
+    """Load on a side's server for `slice_s` seconds. Raises LoadFailed, also where an answer was not right."""
+    cell = sides.cells[name]
+    workload = sides.plan.matrix.workloads[cell.workload]
+    expected = server.answers[cell.workload]
+    return slice_of(drive(server.running, workload, expected, cell.connections, warmup_s, slice_s))
+
+
+def cost_us(found: Slice) -> float:
+    """CPU of a request in µs; where the machine does not tell, the time between two answers of a busy server."""
+    return found.cpu_us or 1e6 / found.rps
+
+
+def slowed(iterations: int, empty_us: float, full_us: float, slow_down: float) -> int:
+    """The iterations with which a whole request costs `slow_down` more than with `iterations`.
+
+    A request costs c(N) = a + bN: `empty_us` is c(0), `full_us` c(iterations). Asked is the M with c(M) =
+    (1 + slow_down) c(N), so M = N + slow_down c(N) / b. Raises ValueError where the loop costs nothing.
+    """
+    if full_us <= empty_us:
+        raise ValueError(f"{iterations} iterations cost nothing that can be measured: {empty_us} and {full_us} us")
+    return round(iterations * (1 + slow_down * full_us / (full_us - empty_us)))
+
+
+def calibrate(engine: Engine, sides: Sides, *, pairs: int, slice_s: float) -> tuple[float, float]:
+    """Medians of what a request costs on either of two sides, in µs, from slices in the order ABBA."""
+    one, other = sides.cells
+    found: dict[str, list[float]] = {one: [], other: []}
+    with started(engine, sides, one) as first, started(engine, sides, other) as second:
+        servers = {one: first, other: second}
+        for name in (one, other, other, one) * ((pairs + 1) // 2):
+            found[name].append(cost_us(one_slice(sides, name, servers[name], 0.1, slice_s)))
+    return median(found[one]), median(found[other])
+
+
+@contextmanager
+def opened(name: EngineName, run: str) -> Iterator[Engine]:
+    """An engine that is closed at the end, however it comes: Ctrl-C and SIGTERM leave nothing behind."""
+    signal.signal(signal.SIGTERM, _interrupt)
+    engine = choose_engine(name, run, ROOT / ".cache")
+    try:
+        yield engine
+    finally:
+        engine.close()
+
+
+def _interrupt(_number: int, _frame: FrameType | None) -> None:
+    raise KeyboardInterrupt
