@@ -10,9 +10,9 @@ from fnmatch import fnmatchcase
 
 from orchestrator.cells.model import Cell
 from orchestrator.errors import Place, SpecError, nearest
-from orchestrator.spec.checks import matches
 from orchestrator.spec.models import Axes, Filter, Matrix, Schedule, Suite, View
 from orchestrator.spec.resolved import Variant, catalogue
+from orchestrator.spec.suite_checks import matches
 
 MAX_CELLS = 5000
 
@@ -84,7 +84,7 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Se
         more, missing = _from_axes(matrix, axes)
         _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
         cells, left_out = cells + more, left_out + missing
-    cells, dropped = _excluded(cells, suite.exclude)
+    cells, dropped = _with_closed_loops(*_excluded(cells, suite.exclude))
     if not cells:
         raise SpecError(
             f"suite {suite_name!r} has no cell left", next_step="`matrix list SUITE` says what was left out and why"
@@ -200,6 +200,16 @@ def _excluded(cells: tuple[Cell, ...], rules: tuple[Filter, ...]) -> tuple[tuple
     return tuple(kept), tuple(left_out)
 
 
+def _with_closed_loops(
+    cells: tuple[Cell, ...], left_out: tuple[LeftOut, ...]
+) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
+    """Without the open loops whose closed one was excluded: it would have said their rate."""
+    known = {cell.id for cell in cells}
+    kept = tuple(cell for cell in cells if cell.closed.id in known)
+    why = "its rate refers to a closed loop that is excluded"
+    return kept, left_out + tuple(LeftOut(cell.id, why) for cell in cells if cell.closed.id not in known)
+
+
 def _dropped(cell: Cell, rule: Filter) -> bool:
     if rule.server is not None and not matches(rule.server, cell.variant):
         return False
@@ -212,7 +222,7 @@ def _narrowed(whole: Selection, only: tuple[str, ...]) -> Selection:
     references = whole.references()
     asked = {cell.id for cell in whole.cells if any(_named(cell, pattern) for pattern in only)}
     needed = asked | {references[own] for own in asked if own in references}
-    needed |= {cell.only(open=0).id for cell in whole.cells if cell.id in needed}
+    needed |= {cell.closed.id for cell in whole.cells if cell.id in needed}
     kept = tuple(cell for cell in whole.cells if cell.id in needed) if asked else ()
     unasked = tuple(LeftOut(cell.id, "not asked for") for cell in whole.cells if cell.id not in needed)
     return replace(whole, cells=kept, left_out=whole.left_out + unasked)

@@ -71,6 +71,11 @@ class Cell:
         """Cells that agree in this stand in one table: they differ in the server, and how it is set up."""
         return (self.workload, self.tls, self.open, self.connections)
 
+    @property
+    def closed(self) -> Cell:
+        """The closed loop whose throughput an open one's rate refers to; a closed loop's own self."""
+        return self.only(open=0) if self.open else self
+
     def only(self, **axes: object) -> Cell:
         """A copy with some axes changed."""
         return replace(self, **axes)  # type: ignore[arg-type]

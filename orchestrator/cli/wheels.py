@@ -16,9 +16,9 @@ from rich.table import Table
 from orchestrator.errors import EnvironmentProblem, SpecError, nearest
 from orchestrator.images.ask_pip import MEDIA_TYPE
 from orchestrator.images.simple_index import TARGETS, Coverage, File, coverage, parse_project, release
-from orchestrator.spec.checks import matches
 from orchestrator.spec.models import Matrix
 from orchestrator.spec.resolved import Variant, catalogue
+from orchestrator.spec.suite_checks import matches
 
 ASK_TIMEOUT_S = 300.0
 _NEXT = "`matrix doctor` checks the package index"

@@ -225,7 +225,7 @@ class Suite(Model):
 
     about: str = Field(default="", description="one line for `matrix list`")
     probe: Probe = "load"
-    baseline: str = Field(description="server/variant that ratios refer to")
+    baseline: str = Field(default="", description="server/variant that ratios refer to; or `against`")
     against: Against | None = Field(default=None, description="ratios refer to the same server with these values")
     apart: tuple[Axis, ...] = Field(default=(), description="axes in which cells that are compared never differ")
     view: View = View()

@@ -47,6 +47,7 @@ def keys_at(path: FieldPath) -> list[str]:
     model: Any = Matrix
     for part in path:
         model = _step(model, part)
+    model = next((arg for arg in getattr(model, "__args__", ()) if arg is not type(None)), model)
     return sorted(model.model_fields) if isinstance(model, type) and issubclass(model, BaseModel) else []
 
 

@@ -21,7 +21,9 @@ from orchestrator.spec.models import Matrix
 CASES = Path(__file__).parents[2] / "cases"
 SMALL = (CASES / "small.matrix.yaml").read_text(encoding="utf-8")
 CATALOGUE = (CASES / "four-servers.matrix.yaml").read_text(encoding="utf-8")
-ID = re.compile(r"[a-z0-9-]+/[a-z0-9-]+·(slim|alpine)·(wheel|sdist)·py3\.\d+·[a-z-]+·w\d+(·t\d+)?(·tls)?(·echo)?·c\d+")
+ID = re.compile(
+    r"[a-z0-9-]+/[a-z0-9-]+·(slim|alpine)·(wheel|sdist)·py3\.\d+·[a-z-]+·w\d+(·t\d+)?(·tls)?(·twin)?(·echo)?(·open\d+)?·c\d+"
+)
 AXES: dict[str, st.SearchStrategy[list[Any]]] = {
     "flavour": st.lists(st.sampled_from(["slim", "alpine"]), min_size=1, unique=True),
     "mode": st.lists(st.sampled_from(["default", "wheel", "sdist"]), min_size=1, unique=True),
@@ -31,14 +33,17 @@ AXES: dict[str, st.SearchStrategy[list[Any]]] = {
     "workers": st.lists(st.integers(1, 4), min_size=1, max_size=2, unique=True),
     "threads": st.lists(st.integers(1, 9), min_size=1, max_size=2, unique=True),
     "tls": st.lists(st.booleans(), min_size=1, unique=True),
-    "connections": st.lists(st.integers(1, 999), min_size=1, max_size=3, unique=True),
+    "twin": st.lists(st.booleans(), min_size=1, unique=True),
+    "open": st.lists(st.integers(1, 50), max_size=1).map(lambda rates: [0, *rates]),
+    "connections": st.lists(st.integers(4, 999), min_size=1, max_size=3, unique=True),
 }
 SOME_AXES = st.fixed_dictionaries({}, optional=AXES)
 
 
 def matrix_with(axes: dict[str, Any], **suite: Any) -> Matrix:
     """The catalogue of four servers with a suite `s` of these axes (JSON is YAML)."""
-    whole = {"baseline": "threaded/plain", "axes": {"server": "all", **axes}, **suite}
+    reference = {} if "against" in suite else {"baseline": "threaded/plain"}
+    whole = {**reference, "axes": {"server": "all", **axes}, **suite}
     return parse_matrix(f"{CATALOGUE}suites:\n  s: {json.dumps(whole)}\n").matrix
 
 
@@ -120,6 +125,16 @@ def test_only(pattern: str, variants: set[str]) -> None:
     assert all(left.why == "not asked for" for left in selection.left_out)
 
 
+def test_only_keeps_the_closed_loop_of_an_open_one() -> None:
+    selection = selected(
+        {"server": ["whole/plain", "threaded"], "open": [0, 50], "connections": 32}, only=("whole*o*50*",)
+    )
+    assert selection
+    assert [(cell.variant.name, cell.open) for cell in selection.cells] == [
+        ("threaded/plain", 0), ("threaded/plain", 50), ("whole/plain", 0), ("whole/plain", 50)
+    ]  # fmt: skip
+
+
 def test_only_without_a_match_names_the_nearest() -> None:
     with pytest.raises(SpecError) as caught:
         expand(matrix_with({}), "s", only=("singel/plain",))
@@ -158,3 +173,72 @@ def test_seconds_grow_with_cells_and_rounds() -> None:
     one = selected({}, schedule={"rounds": 1, "slices": 2, "slice_s": 1.0, "warmup_s": 0.5, "first_warmup_s": 2.0})
     assert one
     assert one.seconds == len(one.cells) * ((2.0 + 1.0) + 2 * 1.5)
+
+
+def references(selection: Selection | None) -> dict[str, str]:
+    """Without what all ids have in common."""
+    assert selection
+    common = ("·slim", "·wheel", "·py3.13", "·flask", "·raw-asgi")
+    found = selection.references()
+    for text in common:
+        found = {own.replace(text, ""): other.replace(text, "") for own, other in found.items()}
+    return found
+
+
+def test_ratios_refer_to_the_baseline_of_the_same_load() -> None:
+    found = references(selected({"server": ["single", "threaded"], "connections": [8, 32], "open": [0, 50]}))
+    assert {other.partition("·")[0] for other in found.values()} == {"threaded/plain"}
+    assert found["single/plain·w1·open50·c8"] == "threaded/plain·w1·t4·open50·c8"
+    assert found["threaded/plain·w1·t4·c32"] == "threaded/plain·w1·t4·c32"
+
+
+def test_apart_gives_each_flavour_a_baseline_of_its_own() -> None:
+    axes = {"server": ["single", "threaded"], "flavour": ["slim", "alpine"], "connections": 8}
+    together, apart = references(selected(axes)), references(selected(axes, apart=["flavour"]))
+    assert together["single/plain·alpine·w1·c8"] == "threaded/plain·w1·t4·c8"
+    assert apart["single/plain·alpine·w1·c8"] == "threaded/plain·alpine·w1·t4·c8"
+
+
+def test_against_compares_each_cell_with_its_own_counterpart() -> None:
+    selection = selected(
+        {"server": ["single", "threaded"], "twin": [False, True], "open": [0, 50]}, against={"twin": False}
+    )
+    found = references(selection)
+    assert (
+        found["single/plain·w1·twin·open50·c32"] == found["single/plain·w1·open50·c32"] == "single/plain·w1·open50·c32"
+    )
+    assert selection
+    assert {cell.twin for cell in selection.cells if selection.is_baseline(cell)} == {False}
+
+
+def test_without_a_counterpart_there_is_no_ratio() -> None:
+    """`single` has no threads to set, so none of its cells has a thread."""
+    found = references(selected({"server": ["single", "threaded"], "threads": [1, 2]}, against={"threads": 1}))
+    assert found == {f"threaded/plain·w1·t{count}·c32": "threaded/plain·w1·t1·c32" for count in (1, 2)}
+
+
+def test_only_keeps_the_counterpart_of_what_is_asked_for() -> None:
+    selection = selected({"server": "whole/plain", "workers": [1, 2, 4]}, against={"workers": 1}, only=("*w4*",))
+    assert selection
+    assert [cell.workers for cell in selection.cells] == [1, 4]
+
+
+def test_an_open_loop_without_its_closed_one_is_left_out() -> None:
+    rule = {"server": "single", "open": 0, "why": "is slow"}
+    selection = selected({"server": ["single", "threaded"], "open": [0, 50], "connections": 8}, exclude=[rule])
+    assert selection
+    assert {cell.variant.name for cell in selection.cells} == {"threaded/plain"}
+    assert [left.why for left in selection.left_out] == [
+        "excluded: is slow", "its rate refers to a closed loop that is excluded"
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("named", "there"),
+    [("all", False), ("threaded", False), ("thr*", False), ("threaded/extra", True), ("threaded/*", True)],
+)
+def test_an_extra_variant_is_named_in_full(named: str, there: bool) -> None:
+    text = CATALOGUE.replace("variants: {plain: {}}", "variants: {plain: {}, extra: {extra: true}}", 1)
+    suite = {"baseline": "threaded/plain", "axes": {"server": [named, "threaded/plain"]}}
+    matrix = parse_matrix(f"{text}suites:\n  s: {json.dumps(suite)}\n").matrix
+    assert ("threaded/extra" in {cell.variant.name for cell in expand(matrix, "s").cells}) is there

@@ -36,17 +36,18 @@ def _ends_well(text: str) -> None:
         parse_matrix(text, "m.yaml")
     except SpecErrors as several:
         assert several.errors
-        _has_places(several.errors)
+        _has_places(several.errors, text)
     except SpecError as one:
-        _has_places((one,))
+        _has_places((one,), text)
 
 
-def _has_places(errors: tuple[SpecError, ...]) -> None:
+def _has_places(errors: tuple[SpecError, ...], text: str) -> None:
+    leaks = {word for word in ("input should", "pydantic", "traceback", "json") if word not in text.lower()}
     for error in errors:
         assert error.place.file == "m.yaml"
         assert error.place.line
         assert error.what
-        assert not any(word in str(error).lower() for word in ("input should", "pydantic", "traceback", "json"))
+        assert not any(word in str(error).lower() for word in leaks)
         assert len(str(error)) < 5000
 
 

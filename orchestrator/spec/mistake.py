@@ -1,0 +1,26 @@
+"""A mistake in matrix.yaml that only a look at the whole file shows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from orchestrator.errors import nearest
+from orchestrator.spec.yaml_text import FieldPath
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """`path` is that of the field, so that `loading` can add file and line."""
+
+    path: FieldPath
+    what: str
+    nearest: str = ""
+    next_step: str = ""
+
+
+def unknown(path: FieldPath, kind: str, name: str, valid: Iterable[str]) -> Mistake:
+    """`name` stands where one of `valid` should."""
+    names = list(valid)
+    shown = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
+    return Mistake(path, f"no {kind} is called {name!r}", nearest(name, names), f"one of: {shown}")
