@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -101,20 +102,34 @@ def controlled(name: str, slope: float, location: Location = mean) -> Estimator:
 
 def slopes(samples: Sequence[Sample], name: str) -> list[float]:
     """For each round the least-squares slope on the covariate in all other rounds, centred by side and round."""
-    products, squares = zip(*(_moments(sample, name) for sample in samples), strict=True)
-    return [
-        (sum(products) - product) / (sum(squares) - square) if sum(squares) > square else 0.0
-        for product, square in zip(products, squares, strict=True)
-    ]
+    moments = [_moments(sample, name) for sample in samples]
+    product, square, _ = map(sum, zip(*moments, strict=True))
+    others = [(product - one.product, square - one.square) for one in moments]
+    return [rest / squared if squared > 0 else 0.0 for rest, squared in others]
 
 
-def _moments(sample: Sample, name: str) -> tuple[float, float]:
-    product = square = 0.0
-    for values, control in zip((sample.above, sample.below), sample.controls[name], strict=True):
-        centred = control - control.mean()
-        product += float((values - values.mean()) @ centred)
-        square += float(centred @ centred)
-    return product, square
+def correlation(samples: Sequence[Sample], name: str) -> float:
+    """Of slices with a covariate, centred by side and round."""
+    product, square, own = map(sum, zip(*(_moments(sample, name) for sample in samples), strict=True))
+    return float(product / math.sqrt(square * own)) if square * own > 0 else 0.0
+
+
+class Moments(NamedTuple):
+    """Sums over a round's slices: of value · covariate, covariate², value², all centred."""
+
+    product: float
+    square: float
+    own: float
+
+
+def _moments(sample: Sample, name: str) -> Moments:
+    sides = list(zip((sample.above, sample.below), sample.controls[name], strict=True))
+    centred = [(values - values.mean(), control - control.mean()) for values, control in sides]
+    return Moments(
+        product=sum(float(values @ control) for values, control in centred),
+        square=sum(float(control @ control) for _, control in centred),
+        own=sum(float(values @ values) for values, _ in centred),
+    )
 
 
 # --- intervals ------------------------------------------------------------------------------------------------------

@@ -23,14 +23,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from bench.console import finish, say, tell
 from bench.lines import append_line, read_lines, rounded
 from bench.method_table import AGAIN, BASELINE, SLOW, Session, table
-from bench.sides import Sides, calibrate, matrix_of, one_slice, opened, sides_of, slowed, started
+from bench.sides import Sides, calibrate, matrix_of, opened, sides_of, slowed, started
 from bench.slices import Slice, slice_of
 from orchestrator.engines.protocol import Engine
 from orchestrator.errors import LoadFailed, MatrixError
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.events import Told
 from orchestrator.measure.rounds import measure_round
 from orchestrator.spec.models import Schedule
 
@@ -39,16 +39,6 @@ RUNS = 3
 WARMUP_S, FIRST_WARMUP_S, USUAL_WARMUP_S = 0.1, 0.5, 1.0
 CALIBRATION_PAIRS, CALIBRATION_SLICE_S = 12, 0.25
 FAILURES_IN_A_ROW = 3
-INTERRUPTED = 130
-
-
-def say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
-
-
-def tell(event: object) -> None:
-    if isinstance(event, Told):
-        say(event.text)
 
 
 # --- one session ------------------------------------------------------------------------------------------------------
@@ -72,7 +62,7 @@ def measure_usual(engine: Engine, sides: Sides, order: tuple[str, ...], run_s: f
     for name in order:
         with started(engine, sides, name) as server:
             warmups = (USUAL_WARMUP_S, *(WARMUP_S,) * (RUNS - 1))
-            found[name] = [one_slice(sides, name, server, warmup_s, run_s) for warmup_s in warmups]
+            found[name] = [server.slice(warmup_s, run_s) for warmup_s in warmups]
     return found
 
 
@@ -215,23 +205,10 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
-    """Exit codes as those of `matrix`: 0, 3 the environment, 130 interrupted, 1 or 2 other errors."""
-    options, code = parsed(), 0
-    try:
-        if options.report is None:
-            run(options)
-    except MatrixError as error:
-        say(str(error))
-        code = error.exit_code
-    except KeyboardInterrupt:
-        say(f"interrupted; the same command goes on with {options.out}")
-        code = INTERRUPTED
-    try:
-        print(report(options.report or options.out, shlex.join(["python", "-m", "bench.method_bench", *sys.argv[1:]])))
-    except (LoadFailed, ValueError) as error:
-        say(str(error))
-        return code or 1
-    return code
+    options, command = parsed(), shlex.join(["python", "-m", "bench.method_bench", *sys.argv[1:]])
+    if options.report is not None:
+        return finish(lambda: None, lambda: report(options.report, command))
+    return finish(lambda: run(options), lambda: report(options.out, command))
 
 
 if __name__ == "__main__":

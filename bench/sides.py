@@ -17,14 +17,16 @@ from bench.slices import Slice, slice_of
 from orchestrator.cells.expand import expand
 from orchestrator.cells.model import Cell
 from orchestrator.engines.choose import EngineName, choose_engine
-from orchestrator.engines.protocol import Engine
+from orchestrator.engines.protocol import Engine, Launch, Running
 from orchestrator.errors import LoadFailed, SpecError
-from orchestrator.images.plan import ROOT, BuiltImage, images_of
+from orchestrator.images.plan import ROOT, images_of
+from orchestrator.measure.ceiling import responder
+from orchestrator.measure.checks import Expected, learn_answer, wait_ready
 from orchestrator.measure.events import Emit
 from orchestrator.measure.images import build_all, failure_of
 from orchestrator.measure.placement import place
 from orchestrator.measure.results import Failure
-from orchestrator.measure.rounds import Plan, Started, drive, start_server
+from orchestrator.measure.rounds import Plan, drive, start_server
 from orchestrator.spec.loading import load_matrix
 from orchestrator.spec.models import Axes, Matrix, Schedule, Suite, Workload
 
@@ -90,29 +92,47 @@ def sides_of(engine: Engine, matrix: Matrix, emit: Emit) -> Sides:
     return Sides(Plan(matrix, tuple(cells.values()), images, schedule, placement, seed=1), cells)
 
 
-def loadgen_image(engine: Engine) -> BuiltImage:
-    """The load generator's image, made or found."""
-    return engine.prepare(lambda _: None)
+@dataclass(frozen=True)
+class Server:
+    """A server that runs and answers right, and the load for it."""
+
+    running: Running
+    workload: Workload
+    expected: Expected
+    connections: int
+
+    def slice(self, warmup_s: float, slice_s: float) -> Slice:
+        """Load it for `slice_s` seconds. Raises LoadFailed, also where an answer was not right."""
+        load = drive(self.running, self.workload, self.expected, self.connections, warmup_s, slice_s)
+        return slice_of(load)
 
 
 @contextmanager
-def started(engine: Engine, sides: Sides, name: str) -> Iterator[Started]:
+def started(engine: Engine, sides: Sides, name: str) -> Iterator[Server]:
     """The server of a side, started and checked by the product's own code. Raises LoadFailed where it does not run."""
-    found = start_server(engine, sides.plan, sides.cells[name])
+    cell = sides.cells[name]
+    found = start_server(engine, sides.plan, cell)
     if isinstance(found, Failure):
         raise LoadFailed(f"{name}: {found.reason}")
     try:
-        yield found
+        workload = sides.plan.matrix.workloads[cell.workload]
+        yield Server(found.running, workload, found.answers[cell.workload], cell.connections)
     finally:
         found.running.stop()
 
 
-def one_slice(sides: Sides, name: str, server: Started, warmup_s: float, slice_s: float) -> Slice:
-    """Load on a side's server for `slice_s` seconds. Raises LoadFailed, also where an answer was not right."""
-    cell = sides.cells[name]
-    workload = sides.plan.matrix.workloads[cell.workload]
-    expected = server.answers[cell.workload]
-    return slice_of(drive(server.running, workload, expected, cell.connections, warmup_s, slice_s))
+@contextmanager
+def null_server(engine: Engine, sides: Sides, body_bytes: int, connections: int) -> Iterator[Server]:
+    """The load generator's null responder, as a run measures its ceiling with it. Raises MatrixError."""
+    workload = Workload(path=f"/bytes/{body_bytes}", expect_bytes=body_bytes)
+    image = engine.prepare(lambda _: None)
+    launch = Launch(f"null·{body_bytes}", image, responder(body_bytes), "", 1, None, False, sides.plan.placement)
+    running = engine.start(launch)
+    try:
+        wait_ready(running, workload, running.agent)
+        yield Server(running, workload, learn_answer(running, workload), connections)
+    finally:
+        running.stop()
 
 
 def cost_us(found: Slice) -> float:
@@ -138,7 +158,7 @@ def calibrate(engine: Engine, sides: Sides, *, pairs: int, slice_s: float) -> tu
     with started(engine, sides, one) as first, started(engine, sides, other) as second:
         servers = {one: first, other: second}
         for name in (one, other, other, one) * ((pairs + 1) // 2):
-            found[name].append(cost_us(one_slice(sides, name, servers[name], 0.1, slice_s)))
+            found[name].append(cost_us(servers[name].slice(0.1, slice_s)))
     return median(found[one]), median(found[other])
 
 
