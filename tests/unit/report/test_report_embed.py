@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from orchestrator.records.store import read_run
 from orchestrator.report.embed import embed
 from orchestrator.report.markdown import excerpt
 
+PAGES = (ROOT / "README.md", ROOT / "docs" / "results.md")
 REFERENCE = sorted((ROOT / "results" / "reference").glob("*/run.json"))
 
 
@@ -26,8 +28,14 @@ def test_a_page_without_the_place_is_refused() -> None:
 
 
 @pytest.mark.parametrize("run_json", REFERENCE, ids=lambda path: path.parent.name)
-def test_the_readme_shows_the_reference_as_it_is(run_json: Path) -> None:
+def test_one_page_shows_each_reference_run_as_it_is(run_json: Path) -> None:
     run, records = read_run(run_json.parent)
-    page = (ROOT / "README.md").read_text()
-    if f"<!-- results:{run.suite} -->" in page:
-        assert embed(page, run.suite, excerpt(run, records)) == page
+    assert run.suite == run_json.parent.name
+    pages = [page for path in PAGES if f"<!-- results:{run.suite} -->" in (page := path.read_text())]
+    assert len(pages) == 1
+    assert embed(pages[0], run.suite, excerpt(run, records)) == pages[0]
+
+
+def test_no_place_of_a_page_is_without_its_run() -> None:
+    places = [name for path in PAGES for name in re.findall(r"<!-- results:([\w-]+) -->", path.read_text())]
+    assert sorted(places) == [path.parent.name for path in REFERENCE]
