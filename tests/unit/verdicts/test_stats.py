@@ -90,6 +90,21 @@ def test_against_scipy_with_one_slice_a_round() -> None:
     assert found.value == pytest.approx(scipy_stats.gmean(values))
 
 
+def test_ratio_against_scipy_with_one_slice_a_round() -> None:
+    """Then it is the bootstrap of the mean of differences of logarithms in pairs, which scipy has, times the widening."""
+    random = np.random.default_rng(8)
+    drift = random.normal(0, 0.3, 20)
+    above, below = (np.exp(centre + drift + random.normal(0, 0.1, 20)) for centre in (5.2, 5.0))
+    found = stats.ratio([[value] for value in above], [[value] for value in below])
+    expected = scipy_stats.bootstrap(
+        (np.log(above), np.log(below)), lambda a, b, axis: np.mean(a - b, axis=axis), paired=True, vectorized=True,
+        method="percentile", n_resamples=9999, rng=np.random.default_rng(9),
+    ).confidence_interval  # fmt: skip
+    wider = math.sqrt(20 / 19) * scipy_stats.t.ppf(0.975, 19) / scipy_stats.norm.ppf(0.975)
+    assert width(found) == pytest.approx((expected.high - expected.low) * wider, rel=0.06)
+    assert math.log(found.value) == pytest.approx(np.mean(np.log(above / below)))
+
+
 def test_against_students_interval_of_scipy() -> None:
     values = np.exp(np.random.default_rng(5).normal(5, 0.3, 40))
     found, logs = stats.interval([[value] for value in values]), np.log(values)
