@@ -19,6 +19,14 @@ TITLES = {
     "long": "a handler longer than the grace period",
     "stream": "a streamed answer in flight",
 }
+COLUMN_OF = {
+    "term": "request in flight",
+    "int": "SIGINT",
+    "twice": "second signal",
+    "group": "signal to the group",
+    "long": "longer than grace",
+    "stream": "streamed answer",
+}
 KEPT, TUNED, NEVER = "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it"
 DROPPED = ("cut", "reset", "refused", "protocol", "wrong_body", "status", "open")
 COLUMNS = (
@@ -32,6 +40,11 @@ LEGEND = (
     "idle connection: kept open, nothing asked; kept connection: asks again 100 ms after the signal (closed: "
     "the client sees it in time; cut, reset: its request is lost); new connection: opened 100 ms after the signal.",
 )
+OVERVIEW = (
+    "kept: answered whole, and the server ended by itself; dropped (cut): closed before the answer was whole; ignored: "
+    "it went on serving until it was killed. → stands before what comes out when it is tuned as the last column says; one "
+    "word stands for both ways."
+)
 Pair = tuple[Record, EndingCase]
 
 
@@ -40,9 +53,9 @@ def of_shutdown(records: Sequence[Record]) -> list[Record]:
 
 
 def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
-    """A table and timelines for each case and number of workers. None without such records."""
+    """An overview, then a table and timelines for each case and number of workers. None without such records."""
     made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
-    return (*made, *missing("Shutdown", of_shutdown(records)))
+    return (*_overviews(of_shutdown(records)), *made, *missing("Shutdown", of_shutdown(records)))
 
 
 def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
@@ -67,6 +80,43 @@ def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:
     return groups
 
 
+def _overviews(records: Sequence[Record]) -> tuple[Sheet, ...]:
+    """By number of workers: a row for each server, a column for each case, its fate by default and tuned."""
+    workers = sorted({record.cell.workers for record in records if record.shutdown})
+    return tuple(_overview([r for r in records if r.shutdown and r.cell.workers == number]) for number in workers)
+
+
+def _overview(records: Sequence[Record]) -> Sheet:
+    by_name: dict[str, list[Record]] = {}
+    for record in sorted(records, key=lambda record: (name_of(record), record.cell.tuned)):
+        by_name.setdefault(name_of(record), []).append(record)
+    pairs = [(record, case) for record in records for case in (record.shutdown.cases if record.shutdown else ())]
+    cases = [case for case in COLUMN_OF if any(found.case == case for _, found in pairs)]
+    return Sheet(
+        f"Shutdown: kept or dropped, {count(records[0].cell.workers, 'worker')}",
+        _common(pairs) if len(cases) == 1 else _common(pairs).partition(", ")[2],
+        ("server", "version", *(COLUMN_OF[case] for case in cases), "tuned with"),
+        tuple(_overview_row(name, ways, cases) for name, ways in by_name.items()),
+        (OVERVIEW,),
+    )
+
+
+def _overview_row(name: str, ways: Sequence[Record], cases: Sequence[str]) -> tuple[str, ...]:
+    found = {
+        (record.cell.tuned, case.case): case
+        for record in ways
+        for case in (record.shutdown.cases if record.shutdown else ())
+    }
+    tuned = [flags(case) for (tuned, _), case in found.items() if tuned]
+    return name, version_of(ways[0]), *(_fates(found, case) for case in cases), tuned[0] if tuned else NONE
+
+
+def _fates(found: Mapping[tuple[bool, str], EndingCase], case: str) -> str:
+    """kept, or dropped (cut) → kept where tuning changes it."""
+    ways = [fate(found[tuned, case]) for tuned in (False, True) if (tuned, case) in found]
+    return " → ".join(dict.fromkeys(ways)) or NONE
+
+
 def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
     rows = tuple((name_of(record), flags(found), line(found.repetitions[0])) for record, found in pairs)
     return (
@@ -88,8 +138,9 @@ def name_of(record: Record) -> str:
 def version_of(record: Record) -> str:
     """Of the distribution that owns the socket."""
     versions: Mapping[str, str] = record.image.versions if record.image else {}
+    spelt = {name.replace("_", "-").lower(): version for name, version in versions.items()}
     names = (str(record.declared.get("server", "")), record.cell.variant, record.cell.server)
-    return next((versions[name] for name in names if name in versions), NONE)
+    return next((spelt[name] for name in names if name in spelt), NONE)
 
 
 def flags(found: EndingCase) -> str:
