@@ -91,7 +91,7 @@ def test_against_scipy_with_one_slice_a_round() -> None:
 
 
 def test_ratio_against_scipy_with_one_slice_a_round() -> None:
-    """Then it is the bootstrap of the mean of differences of logarithms in pairs, which scipy has, times the widening."""
+    """Then it is scipy's bootstrap of the mean of paired differences of logarithms, times the widening."""
     random = np.random.default_rng(8)
     drift = random.normal(0, 0.3, 20)
     above, below = (np.exp(centre + drift + random.normal(0, 0.1, 20)) for centre in (5.2, 5.0))
