@@ -37,7 +37,7 @@ from orchestrator.spec.models import Schedule
 OUT = ROOT / "results" / "method.jsonl"
 RUNS = 3
 WARMUP_S, FIRST_WARMUP_S, USUAL_WARMUP_S = 0.1, 0.5, 1.0
-CALIBRATION_PAIRS, CALIBRATION_SLICE_S = 12, 0.25
+CALIBRATION_PAIRS, CALIBRATION_SLICE_S = 10, 0.5
 FAILURES_IN_A_ROW = 3
 
 
