@@ -42,8 +42,8 @@ LEGEND = (
 )
 OVERVIEW = (
     "kept: answered whole, and the server ended by itself; dropped (cut): closed before the answer was whole; ignored: "
-    "it went on serving until it was killed. → stands before what comes out when it is tuned as the last column says; one "
-    "word stands for both ways."
+    "it went on serving until it was killed. Two words with → between them: by default, and tuned as the last column "
+    "says; one word stands for both."
 )
 Pair = tuple[Record, EndingCase]
 
