@@ -18,6 +18,10 @@ from orchestrator.spec.models import Declares, Workload
 READY_WITHIN_S = 30.0
 ASKED_FOR_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # READY_WITHIN_S in all
 LOG_PROBES = 12
+REST_S = 0.05
+RESTS = 20
+REST_SHARE = 0.1
+"""A tree is at rest that uses less of a CPU than this for REST_S; it is waited for RESTS times so long at most."""
 _PROBED = ("server", "loop", "parser", "worker_class")
 
 
@@ -43,10 +47,40 @@ def check_server(running: Running, first: Workload, declares: Declares) -> Check
     """Wait for a right answer, then look at what runs. Raises ServerFailed with the server's own words."""
     answer = wait_ready(running, first, running.agent)
     fingerprint, keepalive, probes = _probe(running)
-    time.sleep(0.05)  # a line of an access log takes a moment from the server to the engine
+    idle = at_rest(running)  # meanwhile the last lines of an access log come to the engine
     access_log = running.log().count("logprobe") >= probes // 2
     found = {**{name: fingerprint.get(name) for name in _PROBED}, "keepalive": keepalive, "access_log": access_log}
-    return Check(float(answer["seconds"]), fingerprint, compare(declares, found), keepalive, access_log)
+    return Check(
+        float(answer["seconds"]), fingerprint, compare(declares, found), keepalive, access_log,
+        idle_rss_bytes=idle.get("rss_bytes"), idle_pss_bytes=idle.get("pss_bytes"),
+    )  # fmt: skip
+
+
+def at_rest(running: Running) -> Mapping[str, Any]:
+    """CPU and memory of the tree once it rests: when one worker answers, others may still be starting.
+
+    The load generator's `sample`; empty where it cannot read the processes. It takes REST_S or longer.
+    """
+    sample = _sample(running)
+    for _ in range(RESTS):
+        before = sample
+        time.sleep(REST_S)
+        sample = _sample(running)
+        if _rested(before, sample):
+            break
+    return sample
+
+
+def _sample(running: Running) -> Mapping[str, Any]:
+    answer = running.agent.call("sample", pid=running.root_pid)
+    return dict(answer.get("sample") or {})
+
+
+def _rested(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    if not before or not after:
+        return True
+    used_s = abs(float(after["cpu_s"]) - before["cpu_s"])  # a process that ended takes its own away
+    return used_s < REST_SHARE * REST_S and bool(after["processes"] == before["processes"])
 
 
 def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:

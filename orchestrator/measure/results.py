@@ -32,13 +32,18 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Check:
-    """What was found before any timing. `ready_s` counts from the first try to reach the server."""
+    """What was found before any timing. `ready_s` counts from the first try to reach the server.
+
+    `idle_…`: of the whole tree at rest, before any load; None where it may not be read.
+    """
 
     ready_s: float
     fingerprint: Mapping[str, Any]
     mismatches: tuple[Mismatch, ...]
     keepalive: bool
     access_log: bool
+    idle_rss_bytes: int | None = None
+    idle_pss_bytes: int | None = None
 
 
 @dataclass(frozen=True)

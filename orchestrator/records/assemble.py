@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from typing import Any
@@ -27,10 +27,10 @@ from orchestrator.records.model import (
     Summary,
     VerdictRecord,
 )
-from orchestrator.verdicts import stats
+from orchestrator.verdicts import summary as over
 from orchestrator.verdicts.rules import Facts, Verdict, judge
 from orchestrator.verdicts.stats import Interval
-from orchestrator.verdicts.summary import Figures, figures, rps_of, values
+from orchestrator.verdicts.summary import Figures, figures, per_cpu_s_of, rps_of
 
 _OUTCOMES: dict[str, Outcome] = {
     "build": "not_built",
@@ -98,13 +98,11 @@ def _summary(
     judged: Mapping[str, tuple[Figures | None, tuple[Verdict, ...]]],
     ceiling: Ceiling | None,
 ) -> Summary:
-    ratio: Interval | None = None
+    ratio = _ratio(item, reference, rps_of)
+    cpu_ratio = _ratio(item, reference, per_cpu_s_of)
     bound: RatioBound = ""
-    if reference is not None and judged[reference.cell.id][0] is not None:
-        pair = values(item.rounds, rps_of), values(reference.rounds, rps_of)
-        if any(a and b for a, b in zip(*pair, strict=False)):
-            ratio = stats.ratio(*pair) if item is not reference else Interval(1.0, 1.0, 1.0)
-            bound = "" if item is reference else ratio_bound(verdicts, judged[reference.cell.id][1])
+    if ratio and reference is not None and reference is not item:
+        bound = ratio_bound(verdicts, judged[reference.cell.id][1])
     return Summary(
         slices=found.slices,
         requests=found.requests,
@@ -117,13 +115,30 @@ def _summary(
         within=found.spread.within,
         latency_us=dict(found.latency_us),
         cpu_us_per_request=_estimate(found.cpu_us) if found.cpu_us else None,
+        cpu_ratio=_estimate(cpu_ratio) if cpu_ratio else None,
+        cpu_user_us_per_request=found.cpu_user_us,
+        cpu_system_us_per_request=found.cpu_system_us,
+        voluntary_switches_per_request=found.voluntary_switches,
+        involuntary_switches_per_request=found.involuntary_switches,
         client_cpu_us_per_request=found.client_cpu_us,
         memory_bytes=found.memory_bytes,
         memory_pss_bytes=found.memory_pss_bytes,
+        memory_peak_bytes=found.memory_peak_bytes,
+        memory_idle_bytes=found.memory_idle_bytes,
+        memory_idle_pss_bytes=found.memory_idle_pss_bytes,
+        memory_per_worker_bytes=found.memory_pss_bytes // item.cell.workers if found.memory_pss_bytes else None,
         processes=found.processes,
         connections_per_request=found.connections_per_request,
         ready_s=found.ready_s,
     )
+
+
+def _ratio(
+    item: Measured, reference: Measured | None, of: Callable[[Mapping[str, Any]], float | None]
+) -> Interval | None:
+    """Of the cell's figure to its reference's; a reference is 1 exactly."""
+    found = over.ratio(item.rounds, reference.rounds, of) if reference else None
+    return Interval(1.0, 1.0, 1.0) if found and item is reference else found
 
 
 def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBound:
@@ -232,6 +247,8 @@ def _round(round_: Round) -> RoundRecord:
         mismatches=[asdict(mismatch) for mismatch in check.mismatches] if check else [],
         keepalive=check.keepalive if check else None,
         access_log=check.access_log if check else None,
+        idle_rss_bytes=check.idle_rss_bytes if check else None,
+        idle_pss_bytes=check.idle_pss_bytes if check else None,
         failure=_reason(round_.failure) if round_.failure else None,
         slices=[
             SliceRecord(order=s.order, started=s.started, orchestrator_s=round(s.orchestrator_s, 4), load=_slim(s.load))
@@ -263,8 +280,9 @@ def _round_again(stored: RoundRecord) -> Round:
     if stored.fingerprint is not None:
         mismatches = tuple(Mismatch(**mismatch) for mismatch in stored.mismatches)
         check = Check(
-            stored.ready_s or 0.0, stored.fingerprint, mismatches, bool(stored.keepalive), bool(stored.access_log)
-        )
+            stored.ready_s or 0.0, stored.fingerprint, mismatches, bool(stored.keepalive), bool(stored.access_log),
+            stored.idle_rss_bytes, stored.idle_pss_bytes,
+        )  # fmt: skip
     slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s) for s in stored.slices)
     failed = stored.failure
     failure = Failure(_STAGES[failed.stage], failed.line, failed.detail) if failed else None

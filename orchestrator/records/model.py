@@ -80,9 +80,20 @@ class Summary(Stored):
     within: float | None = Field(description="relative spread of the slices inside a round")
     latency_us: dict[str, float] = Field(description="percentiles that the merged histogram supports, and `mean`")
     cpu_us_per_request: Estimate | None = Field(description="CPU of the whole server tree over right answers")
+    cpu_ratio: Estimate | None = Field(
+        default=None, description="right answers per second of CPU over the baseline's: above 1 it needs less CPU"
+    )
+    cpu_user_us_per_request: float | None = Field(default=None, description="part of cpu_us_per_request, by ticks")
+    cpu_system_us_per_request: float | None = Field(default=None, description="the rest of it: in the kernel")
+    voluntary_switches_per_request: float | None = Field(default=None, description="of the tree's threads: they waited")
+    involuntary_switches_per_request: float | None = Field(default=None, description="the same: they were preempted")
     client_cpu_us_per_request: float
     memory_bytes: int | None = Field(description="resident set of the whole server tree at its largest")
     memory_pss_bytes: int | None
+    memory_idle_bytes: int | None = Field(default=None, description="resident set of the tree at rest before any load")
+    memory_idle_pss_bytes: int | None = Field(default=None, description="the same with shared pages shared out")
+    memory_peak_bytes: int | None = Field(default=None, description="largest resident sets of the processes, added up")
+    memory_per_worker_bytes: int | None = Field(default=None, description="memory_pss_bytes over the number of workers")
     processes: int | None
     connections_per_request: float
     ready_s: float
@@ -151,6 +162,8 @@ class RoundRecord(Stored):
     access_log: bool | None
     failure: Reason | None
     slices: list[SliceRecord]
+    idle_rss_bytes: int | None = Field(default=None, description="resident set of the tree at rest before any load")
+    idle_pss_bytes: int | None = Field(default=None, description="the same with shared pages shared out")
 
 
 class Record(Stored):

@@ -17,12 +17,16 @@ _FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
 _SUMMARY = (
     "slices", "requests", "errors", "ratio_bound", "ceiling_share", "between", "within", "client_cpu_us_per_request",
-    "memory_bytes", "memory_pss_bytes", "processes", "connections_per_request", "ready_s",
+    "cpu_user_us_per_request", "cpu_system_us_per_request", "voluntary_switches_per_request",
+    "involuntary_switches_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes",
+    "memory_idle_pss_bytes", "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request",
+    "ready_s",
 )  # fmt: skip
 _ESTIMATES: Mapping[str, Callable[[Summary], Estimate | None]] = {
     "rps": lambda summary: summary.rps,
     "ratio": lambda summary: summary.ratio,
     "cpu_us_per_request": lambda summary: summary.cpu_us_per_request,
+    "cpu_ratio": lambda summary: summary.cpu_ratio,
 }
 
 Value = str | int | float | bool | None
@@ -107,9 +111,11 @@ COLUMNS = (
     "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high",
     "ratio_bound", "ceiling_share",
     *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
-    "cpu_us_per_request_high", "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "processes",
-    "connections_per_request", "ready_s", "slices", "requests", "errors", "between", "within", "base", "standin",
-    "digest",
+    "cpu_us_per_request_high", "cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "cpu_user_us_per_request",
+    "cpu_system_us_per_request", "voluntary_switches_per_request", "involuntary_switches_per_request",
+    "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes", "memory_idle_pss_bytes",
+    "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request", "ready_s", "slices",
+    "requests", "errors", "between", "within", "base", "standin", "digest",
 )  # fmt: skip
 INSTALL_COLUMNS = (
     *COLUMNS[: COLUMNS.index("verdicts")], "install", "error_kind", "error_line", "serves", "ready_s", "why_not",

@@ -23,7 +23,11 @@ Load = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Figures:
-    """Over all slices of a cell. Latencies in microseconds, memory in bytes, CPU in microseconds per request."""
+    """Over all slices of a cell. Latencies in microseconds, memory in bytes, CPU in microseconds per request.
+
+    `memory_…` are of the whole tree: resident set and proportional set (`pss`), the largest at the end of any slice;
+    `idle`, the largest of any round before its load; `peak`, what the largest sets of the processes come to.
+    """
 
     slices: int
     requests: int
@@ -32,9 +36,16 @@ class Figures:
     spread: Spread
     latency_us: Mapping[str, float]
     cpu_us: Interval | None
+    cpu_user_us: float | None
+    cpu_system_us: float | None
+    voluntary_switches: float | None
+    involuntary_switches: float | None
     client_cpu_us: float
     memory_bytes: int | None
     memory_pss_bytes: int | None
+    memory_peak_bytes: int | None
+    memory_idle_bytes: int | None
+    memory_idle_pss_bytes: int | None
     processes: int | None
     connections_per_request: float
     ready_s: float
@@ -56,11 +67,23 @@ def rps_of(load: Load) -> float | None:
 
 
 def cpu_us_of(load: Load) -> float | None:
-    """CPU of the whole server tree for each right answer; None where it was not seen, or a process of it ended."""
+    """CPU of the whole server tree for each right answer; None where it was not seen."""
     server = load.get("server")
     if not server or not load["requests"]:
         return None
     return float(server["cpu_s"] * 1e6 / load["requests"])
+
+
+def per_cpu_s_of(load: Load) -> float | None:
+    """Right answers for each second of CPU of the server tree: it stays true where the load generator is the limit."""
+    cpu_us = cpu_us_of(load)
+    return 1e6 / cpu_us if cpu_us else None
+
+
+def ratio(own: Sequence[Round], reference: Sequence[Round], of: Callable[[Load], float | None]) -> Interval | None:
+    """Of a figure to that of another cell over the same rounds; None where no round holds both."""
+    pair = values(own, of), values(reference, of)
+    return stats.ratio(*pair) if any(a and b for a, b in zip(*pair, strict=False)) else None
 
 
 def figures(rounds: Sequence[Round]) -> Figures | None:
@@ -71,6 +94,9 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
     all_loads = loads(rounds)
     requests = sum(load["requests"] for load in all_loads)
     cpu = values(rounds, cpu_us_of)
+    cpu_us = stats.interval(cpu) if any(cpu) else None
+    user_share = _user_share(all_loads)
+    checks = [round_.check for round_ in rounds if round_.check]
     client_s = sum(load["client"]["user_s"] + load["client"]["system_s"] for load in all_loads)
     opened = sum(load["connections"]["per_request"] * load["requests"] for load in all_loads)
     return Figures(
@@ -80,13 +106,20 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
         rps=stats.interval(rps),
         spread=stats.spread(rps),
         latency_us=latencies(all_loads),
-        cpu_us=stats.interval(cpu) if any(cpu) else None,
+        cpu_us=cpu_us,
+        cpu_user_us=cpu_us.value * user_share if cpu_us and user_share is not None else None,
+        cpu_system_us=cpu_us.value * (1 - user_share) if cpu_us and user_share is not None else None,
+        voluntary_switches=_switches(all_loads, "voluntary_switches"),
+        involuntary_switches=_switches(all_loads, "involuntary_switches"),
         client_cpu_us=client_s * 1e6 / requests,
         memory_bytes=_largest(all_loads, "rss_bytes"),
         memory_pss_bytes=_largest(all_loads, "pss_bytes"),
+        memory_peak_bytes=_largest(all_loads, "peak_rss_bytes"),
+        memory_idle_bytes=max((c.idle_rss_bytes for c in checks if c.idle_rss_bytes is not None), default=None),
+        memory_idle_pss_bytes=max((c.idle_pss_bytes for c in checks if c.idle_pss_bytes is not None), default=None),
         processes=_largest(all_loads, "processes"),
         connections_per_request=opened / requests,
-        ready_s=stats.centre([[round_.check.ready_s] for round_ in rounds if round_.check]),
+        ready_s=stats.centre([[check.ready_s] for check in checks]),
     )
 
 
@@ -107,6 +140,23 @@ def _mean(all_loads: Sequence[Load]) -> float:
     return float(sum(count * mean for count, mean in kept) / sum(count for count, _ in kept))
 
 
+def _user_share(all_loads: Sequence[Load]) -> float | None:
+    """Share of the server's CPU in user space, over all slices: the kernel tells it in ticks of 10 ms only."""
+    servers = [load["server"] for load in all_loads if load.get("server")]
+    user, system = (sum(server.get(name, 0.0) for server in servers) for name in ("user_s", "system_s"))
+    return user / (user + system) if user + system > 0 else None
+
+
+def _switches(all_loads: Sequence[Load], field: str) -> float | None:
+    """Context switches of the server tree for each right answer.
+
+    The kernel forgets those of threads that ended: a slice where that left fewer than there were before counts not.
+    """
+    seen = [load for load in all_loads if load.get("server") and load["server"].get(field, -1) >= 0]
+    requests = sum(load["requests"] for load in seen)
+    return sum(load["server"][field] for load in seen) / requests if requests else None
+
+
 def _largest(all_loads: Sequence[Load], field: str) -> int | None:
-    found = [load["server"][field] for load in all_loads if load.get("server") and load["server"][field] is not None]
-    return max(found, default=None)
+    servers = [load["server"] for load in all_loads if load.get("server")]
+    return max((server[field] for server in servers if server.get(field) is not None), default=None)

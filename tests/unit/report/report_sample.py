@@ -111,7 +111,7 @@ def steady(records: Sequence[Record]) -> list[Record]:
 def _steady(summary: Summary) -> Summary:
     wide = {
         name: estimate.model_copy(update={"low": estimate.value * 0.98, "high": estimate.value * 1.02})
-        for name in ("rps", "ratio", "cpu_us_per_request")
+        for name in ("rps", "ratio", "cpu_us_per_request", "cpu_ratio")
         if (estimate := getattr(summary, name)) and estimate.low != estimate.high
     }
     return summary.model_copy(update=wide)
