@@ -51,7 +51,7 @@ def _sample(doc: Json) -> Json:
     sample = proc.between({}, proc.usage(pids), proc.memory(pids))
     if sample is None:
         raise SpecError(f"pid: there is no process {pid} to be read here")
-    return {"ok": True, "sample": sample}
+    return {"ok": True, "sample": {**sample, "wanting": proc.wanting(pids)}}
 
 
 OPERATIONS: dict[str, Callable[[Json], Json]] = {

@@ -53,6 +53,12 @@ def tree(pid: int) -> tuple[int, ...]:
     return tuple(found)
 
 
+def wanting(pids: tuple[int, ...]) -> int:
+    """Threads of the processes that run, wait for a CPU, or wait for a disk: none where all is at rest."""
+    stats = [_read(task / "stat") for pid in pids for task in _tasks(pid)]
+    return sum(text.rpartition(")")[2].split()[:1] in (["R"], ["D"]) for text in stats)
+
+
 def group(pid: int) -> tuple[int, ...]:
     """All members of the process's group, itself among them."""
     stats = {int(entry.name): _stat(int(entry.name)) for entry in PROC.iterdir() if entry.name.isdigit()}
@@ -92,6 +98,14 @@ def _cpu_ns(pid: int) -> int | None:
         return None
 
 
+def _tasks(pid: int) -> list[Path]:
+    """The folders of its threads; none where it ended."""
+    try:
+        return list((PROC / str(pid) / "task").iterdir())
+    except OSError:
+        return []
+
+
 def usage(pids: tuple[int, ...]) -> dict[int, Usage]:
     """The usage of each process that still lives. About 0.1 ms a process."""
     readings = (_usage(pid) for pid in pids)
@@ -103,9 +117,7 @@ def _usage(pid: int) -> Usage | None:
     if cpu_ns is None or not fields:
         return None
     user, system, child_user, child_system = (int(value) / TICKS for value in fields[11:15])
-    try:
-        tasks = list((PROC / str(pid) / "task").iterdir())
-    except OSError:
+    if not (tasks := _tasks(pid)):
         return None
     statuses = [_read(task / "status") for task in tasks]
     return Usage(

@@ -157,7 +157,7 @@ class MemoryServer:
         return watched(self._behaviour.end, doc)
 
     def _sample(self, pid: int) -> Json:
-        return {"ok": True, "sample": _server(0.15)}
+        return {"ok": True, "sample": {**_server(0.15), "wanting": 0}}
 
     def _signal(self, pid: int, name: str, at_ns: int, group: bool = False) -> Json:
         self._signal_ns = at_ns

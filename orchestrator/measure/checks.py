@@ -21,7 +21,8 @@ LOG_PROBES = 12
 REST_S = 0.05
 RESTS = 20
 REST_SHARE = 0.1
-"""A tree is at rest that uses less of a CPU than this for REST_S; it is waited for RESTS times so long at most."""
+"""A tree is at rest that uses less of a CPU than this for REST_S, no thread of which wants one at its end: on a busy
+machine a worker that starts may get none for so long. It is waited for RESTS times so long at most."""
 _PROBED = ("server", "loop", "parser", "worker_class")
 
 
@@ -80,7 +81,8 @@ def _rested(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     if not before or not after:
         return True
     used_s = abs(float(after["cpu_s"]) - before["cpu_s"])  # a process that ended takes its own away
-    return used_s < REST_SHARE * REST_S and bool(after["processes"] == before["processes"])
+    grown = after["processes"] != before["processes"]
+    return used_s < REST_SHARE * REST_S and not grown and not after["wanting"]
 
 
 def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:

@@ -167,6 +167,18 @@ def test_cpu_time_of_ended_threads_counts() -> None:
     assert sample["cpu_s"] == pytest.approx(told, abs=0.05)
 
 
+@pytest.mark.skipif(not proc.available(), reason="needs Linux's /proc")
+@pytest.mark.parametrize(("script", "wanting"), [("while True: pass", 1), ("import time; time.sleep(9)", 0)])
+def test_threads_that_want_a_cpu(script: str, wanting: int) -> None:
+    """A process that has begun wants one; a sleeping one is at rest after a while."""
+    with subprocess.Popen([sys.executable, "-c", script]) as process:
+        until = time.monotonic() + 5
+        while (found := ask(op="sample", pid=process.pid)["sample"])["wanting"] != wanting and time.monotonic() < until:
+            time.sleep(0.02)
+        process.kill()
+    assert found["wanting"] == wanting
+
+
 def test_command_line(responder: tuple[str, int], capsys: pytest.CaptureFixture[str]) -> None:
     arguments = [responder[0], "-c", "2", "-d", "0.1", "-w", "0", "--expect-body", BODY.decode()]
     assert cli.main(arguments) == 0

@@ -17,10 +17,14 @@ from orchestrator.records.assemble import rounds_of
 from orchestrator.records.model import Record
 from tests.unit.measure.conftest import MATRIX, Runner
 
-REST = {"cpu_s": 0.3, "processes": 3, "rss_bytes": 90, "pss_bytes": 60}
+REST = {"cpu_s": 0.3, "processes": 3, "wanting": 0, "rss_bytes": 90, "pss_bytes": 60}
 STARTS: dict[str, tuple[list[dict[str, Any] | None], tuple[int | None, int | None]]] = {
     "workers come": ([{**REST, "processes": 2, "rss_bytes": 50}, {**REST, "rss_bytes": 70}, REST], (90, 60)),
     "a worker imports": ([{**REST, "cpu_s": 0.1, "rss_bytes": 50}, {**REST, "cpu_s": 0.2}, REST, REST], (90, 60)),
+    "a worker gets no CPU": (
+        [{**REST, "wanting": 1, "rss_bytes": 50}, {**REST, "wanting": 1, "rss_bytes": 50}, REST],
+        (90, 60),
+    ),
     "shared pages are another user's": ([{**REST, "pss_bytes": None}], (90, None)),
     "no /proc": ([None], (None, None)),
 }
