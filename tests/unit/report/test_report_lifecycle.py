@@ -43,7 +43,7 @@ def tuned_as(records: list[Record], name: str, other: str) -> list[Record]:
 
 def test_default_and_tuned_stand_side_by_side(ran: tuple[RunFile, list[Record]]) -> None:
     _, records = ran
-    table, _ = lifecycle.sheets(records)
+    _, table, _ = lifecycle.sheets(records)
     rows = {(row[0], row[2]): row[3:] for row in table.rows}
     assert rows["uvicorn/standard", "default"] == ("kept", "1250", "1300", "0", "closed", "closed", "refused")
     assert rows["uvicorn/standard", "--timeout-graceful-shutdown 8"][0] == "kept"
@@ -54,11 +54,28 @@ def test_default_and_tuned_stand_side_by_side(ran: tuple[RunFile, list[Record]])
     assert "process 1 of its container" in table.common
 
 
+def test_the_overview_has_one_row_for_each_server(ran: tuple[RunFile, list[Record]]) -> None:
+    _, records = ran
+    overview = lifecycle.sheets(tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0]
+    rows = {row[0]: row[2:] for row in overview.rows}
+    assert rows["uvicorn/standard"] == ("kept", "--timeout-graceful-shutdown 8")
+    assert rows["daphne/twisted"][0] == "dropped (cut) → kept"
+    assert rows["waitress/threads"] == ("ignored", "STOPSIGNAL SIGINT")
+    assert rows["fastapi-cli/run"] == ("dropped (reset)", "—")
+
+
+def test_the_overview_of_several_cases_has_a_column_for_each(tmp_path: Path) -> None:
+    _, records = measured(tmp_path, "shutdown-cases", uvicorn="answered")
+    assert lifecycle.sheets(records)[0].columns[2:-1] == (
+        "SIGINT", "second signal", "signal to the group", "longer than grace", "streamed answer",
+    )  # fmt: skip
+
+
 def test_conclusions_name_the_flag_that_keeps_a_request_or_say_that_none_was_found(
     ran: tuple[RunFile, list[Record]],
 ) -> None:
     _, records = ran
-    told = lifecycle.sheets(tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0].legend[:3]
+    told = lifecycle.sheets(tuned_as(records, "daphne/twisted", "uvicorn/standard"))[1].legend[:3]
     assert [line.partition(":")[0] for line in told] == [
         "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it",
     ]  # fmt: skip
