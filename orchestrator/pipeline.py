@@ -11,17 +11,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 from typing import Any
 
 from orchestrator.cells.expand import Selection
-from orchestrator.cells.model import ImageKey
+from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
 from orchestrator.images.context import read_context
 from orchestrator.images.plan import ROOT, BuiltImage, images_of
 from orchestrator.measure.ceiling import Ceiling, Comparison, ceilings
-from orchestrator.measure.events import CellDone, Emit, SliceDone, Told
+from orchestrator.measure.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
 from orchestrator.measure.images import build_all, failure_of
 from orchestrator.measure.placement import place
 from orchestrator.measure.probes import PROBES, Probe
@@ -29,8 +30,12 @@ from orchestrator.measure.results import Failure, Round
 from orchestrator.measure.rounds import Plan, measure_round
 from orchestrator.records.assemble import Judging, Measured, probed_record, records, rounds_of
 from orchestrator.records.model import CeilingRecord, Record, RunFile
+from orchestrator.records.precision import progress, stopped, unfinished, wide
 from orchestrator.records.store import read_run, write_records, write_run
 from orchestrator.spec.models import Matrix
+
+STOPPING = ("precision", "max_rounds")
+"""Fields of a schedule that say when to stop, not how to measure: a run goes on under others."""
 
 Images = Mapping[ImageKey, BuiltImage | Failure]
 
@@ -103,6 +108,8 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
     made = _rounds(setting, earlier, costs) if probe == "load" else _each_cell(setting, earlier, PROBES[probe])
     finished = datetime.now(UTC).isoformat(timespec="seconds")
     told = {"finished": finished, "complete": True, "costs": costs.told(len(setting.plan.cells))}
+    precision = order.selection.schedule.precision
+    told |= {"stopped": stopped(made, precision)} if precision else {}
     run_file = setting.run_file.model_copy(update=told)
     write_run(order.folder, run_file)
     return run_file, made
@@ -127,19 +134,67 @@ def _with_ceilings(setting: Setting, loadgen: BuiltImage) -> Setting:
 
 
 def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[Record]:
-    """The load probe: rounds over all cells together, records written after each round."""
+    """The load probe: rounds over the cells, records written after each round. An interrupted round leaves none."""
     done = {record.id: rounds_of(record) for record in earlier if record.rounds}
-    plan = setting.plan
     made = _write_rounds(setting, done)
-    first = max((len(rounds) for rounds in done.values()), default=0) + 1
-    for number in range(first, plan.schedule.rounds + 1) if plan.cells else ():
+    first = max((rounds[-1].number for rounds in done.values()), default=0) + 1
+    slices = Slices(setting, sum(len(round_.slices) for rounds in done.values() for round_ in rounds))
+    for number in count(first):
+        cells = _asked_for(setting, number, made)
+        if not cells:
+            break
         began = time.monotonic()
-        rounds = measure_round(setting.engine, plan, number, _counting(setting.emit, costs))
+        plan = replace(setting.plan, cells=cells)
+        rounds = measure_round(setting.engine, plan, number, slices.counting(costs))
+        slices.done += len(cells) * plan.schedule.slices
         costs.rounds_s += time.monotonic() - began
         costs.orchestrator_cpu_s += sum(s.orchestrator_s for r in rounds.values() for s in r.slices)
-        done = {cell.id: (*done.get(cell.id, ()), rounds[cell.id]) for cell in plan.cells}
+        done |= {own: (*done.get(own, ()), round_) for own, round_ in rounds.items()}
         made = _write_rounds(setting, done)
+        _tell_precision(setting, number, made)
     return made
+
+
+def _asked_for(setting: Setting, number: int, made: Sequence[Record]) -> tuple[Cell, ...]:
+    """The cells of this round: all up to `rounds`, then those whose comparison is not precise enough; or none."""
+    plan, schedule = setting.plan, setting.plan.schedule
+    if number <= schedule.rounds:
+        return plan.cells
+    if not schedule.precision or number > schedule.max_rounds:
+        return ()
+    wanted = unfinished(setting.order.selection, wide(made, schedule.precision))
+    return tuple(cell for cell in plan.cells if cell.id in wanted)
+
+
+def _tell_precision(setting: Setting, number: int, made: Sequence[Record]) -> None:
+    schedule = setting.plan.schedule
+    if schedule.precision and number >= schedule.rounds:
+        setting.emit(Told(progress(number, made, schedule.precision)))
+
+
+@dataclass
+class Slices:
+    """The slices of a run so far: turns the events of a round, which counts its own, into those of the whole run."""
+
+    setting: Setting
+    done: int
+
+    def counting(self, costs: Costs) -> Emit:
+        """Passes events on, and adds up the time that slices took."""
+        plan = self.setting.plan
+        schedule, emit = plan.schedule, self.setting.emit
+        rounds = f"{schedule.max_rounds} at most" if schedule.precision else str(schedule.rounds)
+        total = None if schedule.precision else schedule.rounds * len(plan.cells) * schedule.slices
+
+        def count_one(event: Event) -> None:
+            if isinstance(event, SliceDone):
+                costs.planned_s += event.planned_s
+                event = replace(event, done=self.done + event.done, total=total)
+            elif isinstance(event, ServersUp):
+                event = replace(event, rounds=rounds)
+            emit(event)
+
+        return count_one
 
 
 def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> list[Record]:
@@ -167,15 +222,6 @@ def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe) -> lis
     return made
 
 
-def _counting(emit: Emit, costs: Costs) -> Emit:
-    def count(event: Any) -> None:
-        if isinstance(event, SliceDone):
-            costs.planned_s += event.planned_s
-        emit(event)
-
-    return count
-
-
 def _earlier(setting: Setting) -> list[Record]:
     """The records of the run that is gone on with. Raises SpecError where they may not be mixed with this run's."""
     folder = setting.order.folder
@@ -197,7 +243,7 @@ def _run_file(
     same = {
         "matrix": order.matrix.model_dump(mode="json"),
         "cells": [cell.id for cell in selection.cells],
-        "schedule": selection.schedule.model_dump(),
+        "schedule": selection.schedule.model_dump(exclude=set(STOPPING)),
         "code": code["digest"],
         "images": digests,
         "engine": engine.facts.name,

@@ -55,7 +55,7 @@ class _Live:
                 if not ok:
                     self._console.print(f"{id_}: {text}", highlight=False, markup=False)
                 self._bar("images", done, total, id_)
-            case ServersUp(round_, rounds, up, total):
+            case ServersUp(round_, up, total, rounds):
                 self._bar("slices", None, None, f"round {round_} of {rounds}: {up} of {total} servers up")
             case SliceDone(cell, rps, _, done, total):
                 self._bar("slices", done, total, f"{cell} {_rps(rps)}")
@@ -82,14 +82,13 @@ class _Plain:
                 self._say(text)
             case ImageReady(id_, ok, text, done, total):
                 self._say(f"image {done}/{total} {id_}: {text if ok else 'FAILED: ' + text}")
-            case ServersUp(round_, rounds, up, total):
+            case ServersUp(round_, up, total, rounds):
                 if up == total:
                     self._say(f"round {round_} of {rounds}: {total} servers started")
             case SliceDone(cell, rps, _, done, total):
-                left = self._left(done, total)
+                count = f"{done}/{total}, {self._left(done, total)} left" if total else f"{done}"
                 if done == total or time.monotonic() - self._said > PLAIN_EVERY_S:
-                    self._say(f"slice {done}/{total}, {left} left: {cell} {_rps(rps)}")
-
+                    self._say(f"slice {count}: {cell} {_rps(rps)}")
             case CellDone(cell, outcome, done, total):
                 self._say(f"cell {done}/{total}, {self._left(done, total)} left: {cell} {outcome}")
 

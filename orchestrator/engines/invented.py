@@ -1,10 +1,11 @@
-"""The memory engine's answers about the start and the end of a server: invented, and always the same."""
+"""What the memory engine answers about load at a rate, and about a server's start and end: invented, always alike."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 from itertools import count
 from typing import Any
 
@@ -42,6 +43,22 @@ def steady(begin_ns: int, end_ns: int, rate: float, switch_ns: int, **_doc: Any)
     lost = range(switch_ns, switch_ns + 100 * MS)
     due = range(begin_ns, end_ns, int(1e9 / rate))
     return {"ok": True, "requests": [[at, at + 12 * MS, "closed_early" if at in lost else ""] for at in due]}
+
+
+@dataclass(frozen=True)
+class Driven:
+    """What an open loop comes to: requests due, those answered before its end, mean latency, share of time at work."""
+
+    due: int
+    in_time: int
+    mean_us: float
+    busy: float
+
+
+def driven_open(rate: float, capacity: float, elapsed_s: float) -> Driven:
+    """An M/M/1 queue; at 97 % of its `capacity` (requests per second) and beyond, one that is as long."""
+    due, load = int(rate * elapsed_s), rate / capacity
+    return Driven(due, min(due, int(capacity * elapsed_s)), 1e6 / capacity / max(1 - load, 0.03), min(load, 1.0))
 
 
 class MemoryObserver:

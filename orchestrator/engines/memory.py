@@ -19,7 +19,7 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.invented import EXIT_NS, MemoryObserver, steady, watched
+from orchestrator.engines.invented import EXIT_NS, MemoryObserver, driven_open, steady, watched
 from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
@@ -168,7 +168,9 @@ class MemoryServer:
         drawn = 2_000 + zlib.crc32(self._launch.variant.name.encode()) % 20_000
         rps = (behaviour.rps or drawn * (1 - 0.8 / connections)) * self._random.gauss(1.0, behaviour.noise)
         elapsed = float(spec["duration_s"])
-        requests = max(0, int(rps * elapsed))
+        driven = driven_open(spec["rate"], rps, elapsed) if spec.get("loop") == "open" else None
+        requests = driven.due if driven else max(0, int(rps * elapsed))
+        busy = driven.busy if driven else 1.0
         errors = dict.fromkeys(ERROR_KINDS, 0) | dict(behaviour.errors)
         share = 1.0 - behaviour.foreign
         document = {
@@ -176,9 +178,9 @@ class MemoryServer:
             "spec": spec,
             "elapsed_s": elapsed,
             "requests": requests,
-            "rps": requests / elapsed,
-            "latency": _latency(requests, connections / rps * 1e6),
-            "service": None,
+            "rps": (driven.in_time if driven else requests) / elapsed,
+            "latency": _latency(requests, driven.mean_us if driven else connections / rps * 1e6),
+            "service": _latency(requests, 1e6 / rps) if driven else None,
             "errors": errors,
             "first_error": next(({"kind": k, "detail": "invented"} for k, n in errors.items() if n), None),
             "connections": {"opened": connections, "reconnects": 0, "per_request": 0.0, "resent": 0},
@@ -191,11 +193,11 @@ class MemoryServer:
             },
             "per_100ms": [requests // max(1, int(elapsed * 10))] * max(1, int(elapsed * 10)),
             "kernel": None,
-            "late": None,
+            "late": {"bound_us": 1000.0, "max_us": 80.0, "requests": 0} if driven else None,
             "client_late": False,
             "tls": None,
-            "server": _server(elapsed * share),
-            "host": {f"cpu{cpu}": {"busy": 1.0, "steal": behaviour.steal} for cpu in self._launch.placement.server},
+            "server": _server(elapsed * share * busy),
+            "host": {f"cpu{cpu}": {"busy": busy, "steal": behaviour.steal} for cpu in self._launch.placement.server},
             "throttled": {"client": _quota(), "server": _quota(behaviour.throttled_s), "heat": None},
         }
         return {"ok": True, "result": behaviour.load(document)}

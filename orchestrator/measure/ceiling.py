@@ -59,8 +59,12 @@ def responder(body_bytes: int) -> Variant:
 
 
 def ceilings(engine: Engine, plan: Plan, image: BuiltImage) -> Mapping[Comparison, Ceiling]:
-    """The ceiling of each comparison of the plan's cells; one that could not be measured is left out."""
-    shapes = {cell.comparison: (_bytes(plan, cell), cell.tls, cell.connections) for cell in plan.cells}
+    """The ceiling of each comparison of the plan's closed loops; one that could not be measured is left out.
+
+    An open loop has none: its throughput is what it was asked for.
+    """
+    closed = [cell for cell in plan.cells if not cell.open]
+    shapes = {cell.comparison: (_bytes(plan, cell), cell.tls, cell.connections) for cell in closed}
     found: dict[tuple[int, bool, int], Ceiling] = {}
     for body_bytes, tls in sorted({shape[:2] for shape in shapes.values()}):
         wanted = sorted({shape[2] for shape in shapes.values() if shape[:2] == (body_bytes, tls)})

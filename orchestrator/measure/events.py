@@ -24,21 +24,26 @@ class ImageReady:
 
 @dataclass(frozen=True)
 class ServersUp:
+    """`rounds` is how many there will be: "4", "30 at most"; measuring a round cannot know."""
+
     round: int
-    rounds: int
     up: int
     total: int
+    rounds: str = ""
 
 
 @dataclass(frozen=True)
 class SliceDone:
-    """`planned_s` is the time of warm-up and stretch; `done` of `total` slices of the whole run."""
+    """`planned_s` is the time of warm-up and stretch; `done` of `total` slices of the round.
+
+    As the pipeline passes it on: of the whole run, and None where nobody knows yet how many that has.
+    """
 
     cell: str
     rps: float | None
     planned_s: float
     done: int
-    total: int
+    total: int | None
 
 
 @dataclass(frozen=True)

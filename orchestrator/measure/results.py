@@ -50,13 +50,25 @@ class Check:
 class Slice:
     """One timed stretch. `order` is its position in the round; `load` is the load generator's own document.
 
-    `orchestrator_s` is the CPU that this program burned while the slice ran.
+    `orchestrator_s` is the CPU that this program burned while the slice ran. `rate` is that of an open loop's arrivals,
+    in requests per second; None for a closed loop.
     """
 
     order: int
     started: str
     load: Mapping[str, Any]
     orchestrator_s: float
+    rate: float | None = None
+
+
+def due_of(load: Mapping[str, Any]) -> int:
+    """Requests that were due in an open loop's stretch: each got its right answer, however late, or its error."""
+    return int(load["requests"] + sum(load["errors"].values()))
+
+
+def in_time_of(load: Mapping[str, Any]) -> int:
+    """Those of them with a right answer before the stretch's end."""
+    return int(load["rps"] * load["elapsed_s"] + 0.5)
 
 
 @dataclass(frozen=True)

@@ -1,16 +1,19 @@
 """One round: every server starts fresh, is checked, and its cells are measured in interleaved slices.
 
 All servers of a round run at the same time, and idle but for the one that is measured, so that the drift of the
-machine hits the cells alike; each pass over the cells has its own order, from the run's seed.
+machine hits the cells alike; each pass over the cells has its own order, from the run's seed. An open loop's rate is
+a share of what the closed one has reached in the round so far, so in the first pass the closed one comes first.
 """
 
 from __future__ import annotations
 
 import random
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from statistics import median
 from typing import Any
 
 from orchestrator.cells.model import Cell, ImageKey
@@ -26,6 +29,8 @@ from orchestrator.spec.resolved import Variant
 
 STARTS_AT_ONCE = 3
 TIMEOUT_S = 10.0
+LEAST_RATE = 0.001
+"""Requests per second: the load generator's schema has no lower one."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +54,36 @@ class Started:
     answers: Mapping[str, Expected]
 
 
+@dataclass(frozen=True)
+class Arrivals:
+    """Of an open loop: requests per second, at random times (a Poisson process) that follow from the seed."""
+
+    rate: float
+    seed: int
+
+
 def slice_order(cells: Sequence[Cell], seed: int, round_number: int, slice_number: int) -> list[Cell]:
-    """The order of one pass over the cells: the same for the same seed, another for each pass."""
+    """The order of one pass over the cells: the same for the same seed, another for each pass.
+
+    In the first pass (0) a closed loop comes before the open ones that refer to it.
+    """
     order = list(cells)
     random.Random(f"{seed}/{round_number}/{slice_number}").shuffle(order)
-    return order
+    return order if slice_number else _closed_first(order)
+
+
+def _closed_first(order: Sequence[Cell]) -> list[Cell]:
+    """Each closed loop and its open ones keep the places that they have together."""
+    families: dict[str, list[Cell]] = defaultdict(list)
+    for cell in order:
+        families[cell.closed.id].append(cell)
+    queues = {family: iter(sorted(cells, key=lambda cell: cell.open > 0)) for family, cells in families.items()}
+    return [next(queues[cell.closed.id]) for cell in order]
+
+
+def arrivals_seed(seed: int, round_number: int, slice_number: int) -> int:
+    """The same for all cells of a pass, so that all get the same pattern of arrivals, stretched to their rates."""
+    return random.Random(f"arrivals/{seed}/{round_number}/{slice_number}").getrandbits(32)
 
 
 def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[str, Round]:
@@ -63,7 +93,7 @@ def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[s
 
     def start(cell: Cell) -> None:
         started[cell.launch_id] = start_server(engine, plan, cell)
-        emit(ServersUp(number, plan.schedule.rounds, len(started), len(launches)))
+        emit(ServersUp(number, len(started), len(launches)))
 
     try:
         parallel(start, list(launches.values()), STARTS_AT_ONCE)
@@ -117,28 +147,40 @@ class _Slices:
         self._warm: set[str] = set()
 
     def run(self) -> dict[str, Round]:
-        for at in range(self._plan.schedule.slices):
-            for order, cell in enumerate(slice_order(self._plan.cells, self._plan.seed, self._number, at)):
-                self._measure(cell, at * len(self._plan.cells) + order)
-        return {cell.id: self._round(cell) for cell in self._plan.cells}
+        plan = self._plan
+        for at in range(plan.schedule.slices):
+            seed = arrivals_seed(plan.seed, self._number, at)
+            for order, cell in enumerate(slice_order(plan.cells, plan.seed, self._number, at)):
+                self._measure(cell, at * len(plan.cells) + order, seed)
+        return {cell.id: self._round(cell) for cell in plan.cells}
 
-    def _measure(self, cell: Cell, order: int) -> None:
+    def _measure(self, cell: Cell, order: int, seed: int) -> None:
         started = self._started[cell.launch_id]
         schedule = self._plan.schedule
         warmup_s = schedule.warmup_s if cell.launch_id in self._warm else schedule.first_warmup_s
         if isinstance(started, Failure):
             self._failures[cell.id] = started
         elif cell.id not in self._failures:
-            self._warm.add(cell.launch_id)
             try:
-                self._slices[cell.id].append(_slice(self._plan, cell, started, warmup_s, order))
+                arrivals = self._arrivals(cell, seed)
+                self._warm.add(cell.launch_id)
+                self._slices[cell.id].append(_slice(self._plan, cell, started, warmup_s, order, arrivals))
             except LoadFailed as error:
                 self._failures[cell.id] = Failure("load", error.what, started.running.log()[-2000:])
         last = self._slices[cell.id][-1:]
-        done = (self._number - 1) * len(self._plan.cells) * schedule.slices + order + 1
-        total = schedule.rounds * len(self._plan.cells) * schedule.slices
         rps = float(last[0].load["rps"]) if last and cell.id not in self._failures else None
-        self._emit(SliceDone(cell.id, rps, warmup_s + schedule.slice_s if rps is not None else 0.0, done, total))
+        planned_s = warmup_s + schedule.slice_s if rps is not None else 0.0
+        self._emit(SliceDone(cell.id, rps, planned_s, order + 1, len(self._plan.cells) * schedule.slices))
+
+    def _arrivals(self, cell: Cell, seed: int) -> Arrivals | None:
+        """None for a closed loop. Raises LoadFailed where there is no throughput to take a share of."""
+        if not cell.open:
+            return None
+        reached = [float(slice_.load["rps"]) for slice_ in self._slices[cell.closed.id]]
+        rate = median(reached) * cell.open / 100 if reached else 0.0
+        if rate < LEAST_RATE:
+            raise LoadFailed("the closed loop, of whose throughput its rate is a share, has no figure in this round")
+        return Arrivals(rate, seed)
 
     def _round(self, cell: Cell) -> Round:
         started = self._started[cell.launch_id]
@@ -146,17 +188,25 @@ class _Slices:
         return Round(self._number, check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
 
 
-def _slice(plan: Plan, cell: Cell, started: Started, warmup_s: float, order: int) -> Slice:
+def _slice(plan: Plan, cell: Cell, started: Started, warmup_s: float, order: int, arrivals: Arrivals | None) -> Slice:
     workload, expected = plan.matrix.workloads[cell.workload], started.answers[cell.workload]
     began, cpu = datetime.now(UTC), time.process_time()
-    load = drive(started.running, workload, expected, cell.connections, warmup_s, plan.schedule.slice_s)
-    return Slice(order, began.isoformat(timespec="milliseconds"), load, time.process_time() - cpu)
+    load = drive(started.running, workload, expected, cell.connections, warmup_s, plan.schedule.slice_s, arrivals)
+    rate = arrivals.rate if arrivals else None
+    return Slice(order, began.isoformat(timespec="milliseconds"), load, time.process_time() - cpu, rate)
 
 
 def drive(
-    running: Running, workload: Workload, expected: Expected, connections: int, warmup_s: float, slice_s: float
+    running: Running,
+    workload: Workload,
+    expected: Expected,
+    connections: int,
+    warmup_s: float,
+    slice_s: float,
+    arrivals: Arrivals | None = None,
 ) -> Mapping[str, Any]:
-    """One slice of closed-loop load: the load generator's document. Raises LoadFailed."""
+    """One slice of load, in a closed loop or with these arrivals: the load generator's document. Raises LoadFailed."""
+    opened = {"loop": "open", "arrivals": "poisson", "rate": arrivals.rate, "seed": arrivals.seed} if arrivals else {}
     spec = {
         **request_of(workload, running),
         "expect": expected.as_json(),
@@ -165,6 +215,7 @@ def drive(
         "duration_s": slice_s,
         "timeout_s": TIMEOUT_S,
         "watch_pid": running.root_pid,
+        **opened,
     }
-    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + slice_s + TIMEOUT_S + 20)
+    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + slice_s + 2 * TIMEOUT_S + 20)
     return dict(answer["result"])

@@ -98,7 +98,7 @@ def _summary(
     judged: Mapping[str, tuple[Figures | None, tuple[Verdict, ...]]],
     ceiling: Ceiling | None,
 ) -> Summary:
-    ratio = _ratio(item, reference, rps_of)
+    ratio = None if item.cell.open else _ratio(item, reference, rps_of)  # an open loop's throughput is asked for
     cpu_ratio = _ratio(item, reference, per_cpu_s_of)
     bound: RatioBound = ""
     if ratio and reference is not None and reference is not item:
@@ -108,6 +108,8 @@ def _summary(
         requests=found.requests,
         errors=found.errors,
         rps=_estimate(found.rps),
+        rate_asked=found.rate_asked,
+        rate_share=found.rate_share,
         ceiling_share=found.rps.value / ceiling.rps if ceiling and ceiling.rps else None,
         ratio=_estimate(ratio) if ratio else None,
         ratio_bound=bound,
@@ -251,7 +253,13 @@ def _round(round_: Round) -> RoundRecord:
         idle_pss_bytes=check.idle_pss_bytes if check else None,
         failure=_reason(round_.failure) if round_.failure else None,
         slices=[
-            SliceRecord(order=s.order, started=s.started, orchestrator_s=round(s.orchestrator_s, 4), load=_slim(s.load))
+            SliceRecord(
+                order=s.order,
+                started=s.started,
+                orchestrator_s=round(s.orchestrator_s, 4),
+                load=_slim(s.load),
+                rate=s.rate,
+            )
             for s in round_.slices
         ],
     )
@@ -283,7 +291,7 @@ def _round_again(stored: RoundRecord) -> Round:
             stored.ready_s or 0.0, stored.fingerprint, mismatches, bool(stored.keepalive), bool(stored.access_log),
             stored.idle_rss_bytes, stored.idle_pss_bytes,
         )  # fmt: skip
-    slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s) for s in stored.slices)
+    slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s, s.rate) for s in stored.slices)
     failed = stored.failure
     failure = Failure(_STAGES[failed.stage], failed.line, failed.detail) if failed else None
     return Round(stored.number, check, slices, failure)

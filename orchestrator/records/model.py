@@ -73,6 +73,8 @@ class Summary(Stored):
     requests: int
     errors: int
     rps: Estimate
+    rate_asked: float | None = Field(default=None, description="of an open loop: requests per second")
+    rate_share: float | None = Field(default=None, description="of an open loop: of those due, answered in time")
     ceiling_share: float | None = Field(description="rps over that of the null responder under the same load")
     ratio: Estimate | None = Field(description="rps over the baseline's, side by side; null where it has none")
     ratio_bound: RatioBound = Field(description="how a client-bound figure limits the ratio")
@@ -115,6 +117,7 @@ class SliceRecord(Stored):
     started: str
     orchestrator_s: float
     load: dict[str, Any]
+    rate: float | None = Field(default=None, description="of an open loop: requests per second asked for")
 
 
 class InstalledFile(Stored):

@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Placement
-from orchestrator.measure.results import Round, Slice
+from orchestrator.measure.results import Round, Slice, due_of, in_time_of
 
 Effect = Literal["void", "unranked", "bound", "mark"]
 """void: no figure is printed. unranked: printed, outside the order. bound: printed as a lower bound. mark: marked."""
@@ -18,6 +18,7 @@ FOREIGN_SHARE = 0.15
 STEAL_SHARE = 0.05
 THROTTLED_SHARE = 0.01
 LITTLE_TOLERANCE = 0.15
+IN_TIME = 0.97
 UNSTABLE_SPREAD = 0.20
 ERRORS_VOID = 0.01
 
@@ -114,9 +115,35 @@ def _wrong_body(_: Facts, load: Mapping[str, Any]) -> str:
     return f"{wrong} answers had another body than the one checked before" if wrong else ""
 
 
-def _client_bound(_: Facts, load: Mapping[str, Any]) -> str:
+def _client_used(load: Mapping[str, Any]) -> str:
     share = load["client"]["share"]
     return f"the load generator used {share:.0%} of its CPU" if share > CLIENT_BUDGET else ""
+
+
+def _client_bound(facts: Facts, load: Mapping[str, Any]) -> str:
+    return "" if facts.cell.open else _client_used(load)
+
+
+def _client_busy(facts: Facts, load: Mapping[str, Any]) -> str:
+    """In an open loop the throughput is what was asked for, so a busy load generator spoils the latencies."""
+    used = _client_used(load) if facts.cell.open else ""
+    return f"{used}, so answers waited for it" if used else ""
+
+
+def _client_late(_: Facts, load: Mapping[str, Any]) -> str:
+    """As the load generator itself judges (loadgen/openloop.py)."""
+    late = load.get("late")
+    if not load.get("client_late") or not late:
+        return ""
+    bound, worst = late["bound_us"] / 1000, late["max_us"] / 1000
+    return f"{late['requests']} of {due_of(load)} requests went out over {bound:g} ms late, one {worst:.1f} ms"
+
+
+def _overloaded(facts: Facts, load: Mapping[str, Any]) -> str:
+    if not facts.cell.open:
+        return ""
+    due, in_time = due_of(load), in_time_of(load)
+    return f"{in_time} of {due} requests that were due had an answer at the end" if in_time < IN_TIME * due else ""
 
 
 def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
@@ -191,13 +218,23 @@ SLICE_RULES = (
         "client_bound", "bound", 0.5, "give the load generator more CPUs, or compare CPU per request", _client_bound
     ),
     SliceRule(
+        "client_bound", "unranked", 0.5, "give the load generator more CPUs, or measure at a lower `open`", _client_busy
+    ),
+    SliceRule(
+        "client_late", "unranked", 0.34, "stop what else runs here, or give the load generator more CPUs", _client_late
+    ),
+    SliceRule(
+        "overloaded", "unranked", 0.34, "measure at a lower `open`; where single requests are slow, in longer slices",
+        _overloaded,
+    ),
+    SliceRule(
         "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
     ),
     SliceRule("throttled", "unranked", 0.34, "lift the CPU quota of what runs here, or cool the machine", _throttled),
     SliceRule(
         "littles_law", "mark", 0.5, "connections waited outside the measured time; distrust latency", _littles_law
     ),
-)
+)  # fmt: skip
 
 CELL_RULES = (
     CellRule("undeclared_config", "unranked", "fix the entry's options or what it declares", _undeclared),

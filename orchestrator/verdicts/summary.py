@@ -8,7 +8,7 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from orchestrator.measure.results import Round
+from orchestrator.measure.results import Round, due_of, in_time_of
 from orchestrator.verdicts import stats
 from orchestrator.verdicts.stats import Interval, Spread
 
@@ -27,6 +27,7 @@ class Figures:
 
     `memory_…` are of the whole tree: resident set and proportional set (`pss`), the largest at the end of any slice;
     `idle`, the largest of any round before its load; `peak`, what the largest sets of the processes come to.
+    `rate_…` are of an open loop: requests per second asked for, and the share of those due that were answered in time.
     """
 
     slices: int
@@ -49,6 +50,8 @@ class Figures:
     processes: int | None
     connections_per_request: float
     ready_s: float
+    rate_asked: float | None
+    rate_share: float | None
 
 
 def loads(rounds: Sequence[Round]) -> list[Load]:
@@ -97,6 +100,7 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
     cpu_us = stats.interval(cpu) if any(cpu) else None
     user_share = _user_share(all_loads)
     checks = [round_.check for round_ in rounds if round_.check]
+    rates = [[slice_.rate for slice_ in round_.slices if slice_.rate] for round_ in rounds]
     client_s = sum(load["client"]["user_s"] + load["client"]["system_s"] for load in all_loads)
     opened = sum(load["connections"]["per_request"] * load["requests"] for load in all_loads)
     return Figures(
@@ -120,6 +124,8 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
         processes=_largest(all_loads, "processes"),
         connections_per_request=opened / requests,
         ready_s=stats.centre([[check.ready_s] for check in checks]),
+        rate_asked=stats.centre(rates) if any(rates) else None,
+        rate_share=sum(map(in_time_of, all_loads)) / sum(map(due_of, all_loads)) if any(rates) else None,
     )
 
 

@@ -104,5 +104,5 @@ def test_both_client_bound_leaves_the_ratio_open(run_smoke: Runner) -> None:
 
 
 def test_every_rule_is_tested_here() -> None:
-    elsewhere = {"oversubscribed", "shared_cpus", "mixed"}
+    elsewhere = {"oversubscribed", "shared_cpus", "mixed", "client_late", "overloaded"}
     assert {rule.name for rule in (*SLICE_RULES, *CELL_RULES)} == FIRES.keys() | elsewhere

@@ -9,6 +9,7 @@ from typing import get_args
 
 import pytest
 
+from loadgen.openloop import LATE_SHARE
 from orchestrator.images.plan import ROOT
 from orchestrator.records.model import Outcome, Record, RunFile
 from orchestrator.records.stored import Stored
@@ -18,6 +19,8 @@ DOCS = Path(__file__).parents[3] / "docs"
 RULES = (*rules.SLICE_RULES, *rules.CELL_RULES)
 LIMITS = {
     "client_bound": (rules.CLIENT_BUDGET,),
+    "client_late": (LATE_SHARE,),
+    "overloaded": (rules.IN_TIME,),
     "host_saturated": (rules.FOREIGN_SHARE, rules.STEAL_SHARE),
     "throttled": (rules.THROTTLED_SHARE,),
     "littles_law": (rules.LITTLE_TOLERANCE,),
