@@ -161,6 +161,7 @@ def _costs(run: RunFile, found: Sequence[Record]) -> Sheet:
             "Seconds of wall clock, builds side by side; preparing the metadata of a source is part of the download. "
             "MB: 1,000,000 bytes, of the files that the server brought beyond the frameworks.",
         ),
+        detail=True,
     )
 
 

@@ -119,9 +119,11 @@ def _fates(found: Mapping[tuple[bool, str], EndingCase], case: str) -> str:
 
 def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
     rows = tuple((name_of(record), flags(found), line(found.repetitions[0])) for record, found in pairs)
+    legend = (*_conclusions(pairs), *LEGEND)
+    timeline = "server", "flags", "timeline"
     return (
-        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), (*_conclusions(pairs), *LEGEND)),
-        Sheet(f"Timeline: {title}", "the first repetition of each", ("server", "flags", "timeline"), rows, (SCALE,)),
+        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), legend, detail=True),
+        Sheet(f"Timeline: {title}", "the first repetition of each", timeline, rows, (SCALE,), detail=True),
     )
 
 

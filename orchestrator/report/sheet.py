@@ -7,7 +7,10 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Sheet:
-    """`rows`: one text per column. `legend`: how to read them; `reasons`: what lies behind single marks."""
+    """`rows`: one text per column. `legend`: how to read them; `reasons`: what lies behind single marks.
+
+    `detail`: it tells more of what a sheet before it sums up; a page that shows a run's main tables leaves it out.
+    """
 
     title: str
     common: str
@@ -15,3 +18,4 @@ class Sheet:
     rows: tuple[tuple[str, ...], ...]
     legend: tuple[str, ...] = ()
     reasons: tuple[str, ...] = ()
+    detail: bool = False
