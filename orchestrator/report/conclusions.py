@@ -3,82 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from orchestrator.records.model import Estimate
-from orchestrator.report.entries import Entry, effects
-from orchestrator.report.order import chains
-from orchestrator.report.text import listed, short
+from orchestrator.report.entries import Entry, comparable
+from orchestrator.report.noise import noise_lines
+from orchestrator.report.openloop import open_lines, overloaded
+from orchestrator.report.order import Span, above, chains, span
+from orchestrator.report.reading import Reading
+from orchestrator.report.references import line, ratio_lines, reference_warnings
+from orchestrator.report.text import listed
 
 
-def warnings(baseline: str, made: Sequence[Entry]) -> tuple[str, ...]:
+def warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
     """What concerns every row."""
-    reference = next((entry for entry in made if entry.reference), None)
-    found = [baseline_warning(baseline, reference)]
-    if made and all(entry.span is None or entry.span.low == 0 for entry in made):
+    closed = [entry for entry in made if not entry.record.cell.open]
+    found = [*reference_warnings(read, closed)] if closed else []
+    if closed and all(entry.span is None or entry.span.low == 0 for entry in closed):
         found.append("No row has an interval that may be ranked: no order is resolved.")
     apps = sorted({entry.record.cell.app for entry in made})
     if len(apps) > 1:
         found.append(f"Rows differ in the app too ({listed(apps)}): between those, the framework is compared as well.")
-    bases = [entry for entry in made if entry.record.baseline and entry.record.summary]
-    if len(bases) > 1 and reference:
-        found.append(f"{baseline} stands in {len(bases)} rows; ratios refer to {reference.name}.")
-    return tuple(filter(None, found))
+    bases = [entry for entry in closed if entry.record.baseline and entry.record.summary]
+    reference = next((entry for entry in closed if entry.reference), None)
+    if len(bases) > 1 and reference and not read.run.against:
+        found.append(f"{read.run.baseline} stands in {len(bases)} rows; ratios refer to {reference.name}.")
+    return tuple(found)
 
 
-def conclusions(baseline: str, made: Sequence[Entry]) -> tuple[str, ...]:
-    """Against the baseline, among each other, and what is no ground for any conclusion."""
+def conclusions(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+    """Against what ratios refer to, among each other, by cost, and what is no ground for any conclusion.
+
+    What a row of the run's pivot holds both sides of is told there.
+    """
     ranked = [entry for entry in made if entry.rank]
-    outside = [entry.name for entry in made if not entry.rank and entry.record.summary and not entry.void]
+    outside = [e.name for e in made if e.outside and e.record.summary and not e.void and not overloaded(e.record)]
     found = (
-        *_against_baseline(baseline, ranked),
+        *(() if read.spans else referred(read, made)),
+        *open_lines(made),
         _unresolved(ranked),
-        _line("Lower bounds, which may be faster than any row above them", [e.name for e in ranked if e.bound]),
-        _line("Printed but outside the order, conclude nothing from them", outside),
+        line("Lower bounds, which may be faster than any row above them", *(e.name for e in ranked if e.bound)),
+        _by_cpu(ranked),
+        line("Printed but outside the order, conclude nothing from them", *outside),
     )
     return tuple(filter(None, found))
 
 
-def baseline_warning(baseline: str, reference: Entry | None) -> str:
-    """What is wrong with the row that ratios refer to; "" where nothing is."""
-    if reference is None:
-        return f"The baseline {baseline} has no figure here: there are no ratios."
-    found = effects(reference.record)
-    if "void" in found:
-        return f"The figure of the baseline {baseline} is void: no ratio is printed."
-    if "unranked" in found:
-        return f"The baseline {baseline} is itself outside the order ({reference.marks}): ratios prove nothing."
-    if "bound" in found:
-        return f"The baseline {baseline} is a lower bound ({reference.marks}): ratios to it are upper bounds."
-    return ""
-
-
-def _against_baseline(baseline: str, ranked: Sequence[Entry]) -> tuple[str, ...]:
-    if not any(entry.reference for entry in ranked):
-        return ()
-    sides: dict[str, list[str]] = {"ahead": [], "behind": [], "open": []}
-    for entry in ranked:
-        summary = entry.record.summary
-        if summary and summary.ratio and not entry.reference:
-            sides[side(summary.ratio, summary.ratio_bound)].append(_told(entry, summary.ratio, summary.ratio_bound))
-    return (
-        _line(f"Resolved ahead of {baseline}", sides["ahead"]),
-        _line(f"Resolved behind {baseline}", sides["behind"]),
-        _line(f"Not resolved against {baseline}", sides["open"]),
-    )
-
-
-def side(ratio: Estimate, bound: str) -> str:
-    """ahead, behind or open: a lower bound can only prove that a row is ahead, an upper bound that it is behind."""
-    if ratio.low is None or ratio.high is None or bound == "?":
-        return "open"
-    if ratio.low > 1 and bound != "<=":
-        return "ahead"
-    return "behind" if ratio.high < 1 and bound != ">=" else "open"
-
-
-def _told(entry: Entry, ratio: Estimate, bound: str) -> str:
-    sign = {">=": "at least ", "<=": "at most ", "?": "", "": ""}[bound]
-    return entry.name if side(ratio, bound) == "open" else f"{entry.name} ({sign}{short(ratio.value)}×)"
+def referred(read: Reading, made: Sequence[Entry], across: str = "") -> tuple[str, ...]:
+    """What the ratios say; of a server to its twin they tell the noise."""
+    return noise_lines(made) if "twin" in read.run.against else ratio_lines(read, made, across)
 
 
 def _unresolved(ranked: Sequence[Entry]) -> str:
@@ -87,6 +60,38 @@ def _unresolved(ranked: Sequence[Entry]) -> str:
     return f"Order unresolved between neighbours: {'; '.join(told)}." if told else ""
 
 
-def _line(what: str, names: Sequence[str]) -> str:
-    """Empty where it concerns no row."""
-    return f"{what}: {listed(list(names))}." if names else ""
+def _by_cpu(ranked: Sequence[Entry]) -> str:
+    """The order of lower bounds, and of those that they may be ahead of, by what the load generator does not limit."""
+    bounds = [entry.span for entry in ranked if entry.bound and entry.span]
+    doubtful = [e for e in ranked if e.span and any(e.bound or not above(bound, e.span) for bound in bounds)]
+    dear = {entry.record.id: estimate for entry, estimate in zip(ranked, _cpu(ranked), strict=True) if estimate}
+    found = sorted((e for e in doubtful if e.record.id in dear), key=lambda entry: dear[entry.record.id].value)
+    if len(found) < 2:
+        return ""
+    told = found[0].name
+    for one, other in pairwise(found):
+        told += f" {_less(dear[one.record.id], dear[other.record.id])} {other.name}"
+    return f"By CPU per request, which the load generator does not limit: {told}."
+
+
+def _less(one: Estimate, other: Estimate) -> str:
+    return "<" if above(_span(other), _span(one)) else "≈"
+
+
+def _span(estimate: Estimate) -> Span:
+    return span(estimate, bound=False)
+
+
+def _cpu(made: Sequence[Entry]) -> list[Estimate | None]:
+    """CPU per request. Where all have it, against the same row's: what a round does to both cancels in that."""
+    summaries = [entry.record.summary for entry in made]
+    ratios = [_inverse(summary.cpu_ratio) if summary and summary.cpu_ratio else None for summary in summaries]
+    if comparable(made) and all(ratios):
+        return ratios
+    return [summary.cpu_us_per_request if summary else None for summary in summaries]
+
+
+def _inverse(ratio: Estimate) -> Estimate:
+    """From requests per CPU to CPU per request."""
+    low, high = (None if end is None else 1 / end for end in (ratio.high, ratio.low))
+    return Estimate(value=1 / ratio.value, low=low, high=high)

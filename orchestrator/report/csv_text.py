@@ -16,8 +16,9 @@ from orchestrator.report.text import NONE
 _FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
 _SUMMARY = (
-    "slices", "requests", "errors", "ratio_bound", "ceiling_share", "between", "within", "client_cpu_us_per_request",
-    "cpu_user_us_per_request", "cpu_system_us_per_request", "voluntary_switches_per_request",
+    "slices", "requests", "errors", "rate_asked", "rate_share", "ratio_bound", "ceiling_share", "between", "within",
+    "client_cpu_us_per_request", "cpu_user_us_per_request", "cpu_system_us_per_request",
+    "voluntary_switches_per_request",
     "involuntary_switches_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes",
     "memory_idle_pss_bytes", "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request",
     "ready_s",
@@ -66,6 +67,7 @@ def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
         "engine": str(run.engine.get("name")),
         **record.cell.model_dump(),
         "baseline": record.baseline,
+        "reference": record.reference,
         "outcome": record.outcome,
         "stage": reason.stage if reason else None,
         "reason": reason.line if reason else None,
@@ -107,9 +109,9 @@ def _installed(section: InstallSection) -> dict[str, Value]:
 
 COLUMNS = (
     "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
-    "workload", "workers", "threads", "tls", "connections", "tuned", "baseline", "outcome", "stage", "reason",
-    "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "ratio", "ratio_low", "ratio_high",
-    "ratio_bound", "ceiling_share",
+    "workload", "workers", "threads", "tls", "connections", "tuned", "twin", "open", "baseline", "reference",
+    "outcome", "stage", "reason", "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "rate_asked",
+    "rate_share", "ratio", "ratio_low", "ratio_high", "ratio_bound", "ceiling_share",
     *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
     "cpu_us_per_request_high", "cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "cpu_user_us_per_request",
     "cpu_system_us_per_request", "voluntary_switches_per_request", "involuntary_switches_per_request",

@@ -8,6 +8,7 @@ from typing import Literal
 
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report import deploy, installs, lifecycle, startup
+from orchestrator.report.flat import flats
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
 from orchestrator.report.sheet import Sheet
@@ -16,7 +17,10 @@ from orchestrator.report.table import Table, tables
 
 @dataclass(frozen=True)
 class Document:
-    """`banner` is "" but for a dry run, and heads every rendering. `pivots`: none where connections do not vary."""
+    """`banner` is "" but for a dry run, and heads every rendering.
+
+    `pivots`: none where the axis of the run's view does not vary; `flats` where it is read across none.
+    """
 
     schema: Literal["appserver-matrix/report/1"]
     banner: str
@@ -25,6 +29,7 @@ class Document:
     baseline: str
     facts: tuple[str, ...]
     pivots: tuple[Pivot, ...]
+    flats: tuple[Table, ...]
     tables: tuple[Table, ...]
     sheets: tuple[Sheet, ...]
     notes: tuple[str, ...]
@@ -41,6 +46,7 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         baseline=run.baseline,
         facts=facts(run, records),
         pivots=pivots(run, records),
+        flats=flats(run, records),
         tables=tables(run, records),
         sheets=(
             *installs.sheets(run, records),

@@ -7,13 +7,14 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report.document import document
-from orchestrator.report.pivot import PIVOT_NOTE, Pivot
+from orchestrator.report.pivot import Pivot
 from orchestrator.report.setup import LeftOut
 from orchestrator.report.sheet import Sheet
-from orchestrator.report.table import EFFECTS, Footnote, Table
+from orchestrator.report.table import COSTS, EFFECTS, Footnote, Table
 from orchestrator.report.text import LEFT, NONE, plain
 
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
+SAYS = "What this table says"
 _ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
 
 
@@ -24,6 +25,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
     blocks = [
         *head,
         *(pivot(item) for item in whole.pivots),
+        *(table(item) for item in whole.flats),
         *(table(item) for item in whole.tables),
         *(sheet(item) for item in whole.sheets),
         _section("How to read the tables", [escape(note) for note in whole.notes]),
@@ -34,11 +36,12 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
 
 
 def excerpt(run: RunFile, records: Sequence[Record]) -> str:
-    """What a page needs: the pivot of a run with several connections, else its sheets, else its tables."""
+    """What a page needs: the run in the view of its suite, else its sheets, else its tables."""
     whole = document(run, records)
-    if whole.pivots:
-        return "\n\n".join(pivot(item) for item in whole.pivots)
-    return "\n\n".join([*(sheet(item) for item in whole.sheets)] or [*(table(item) for item in whole.tables)])
+    viewed = [*(pivot(item) for item in whole.pivots), *(table(item) for item in whole.flats)]
+    return "\n\n".join(
+        viewed or [sheet(item) for item in whole.sheets if not item.detail] or [*map(table, whole.tables)]
+    )
 
 
 def table(item: Table) -> str:
@@ -51,21 +54,23 @@ def table(item: Table) -> str:
         _warnings(item.warnings),
         grid(item.columns, rows) if rows else "",
         _footnotes(item.footnotes),
-        _section("What this table says", [escape(line) for line in item.conclusions]),
+        f"#### {COSTS}\n\n" + grid(item.costs.columns, item.costs.rows) if item.costs else "",
+        _section(SAYS, [escape(line) for line in item.conclusions]),
         "#### Not measured\n\n" + grid(("cell", "outcome", "reason", "marks"), missing) if missing else "",
     ]
     return "\n\n".join(filter(None, blocks))
 
 
 def pivot(item: Pivot) -> str:
-    """Servers × connections: requests per second, and the ratio to the baseline."""
+    """Servers × the values of an axis, with the figures that its suite is read for."""
     rows = [(row.name, *(cell.text if cell else NONE for cell in row.cells)) for row in item.rows]
     blocks = [
-        f"### {escape(item.title)}: requests/s · × baseline, by connections",
-        escape(f"{item.common[:1].upper()}{item.common[1:]}. {PIVOT_NOTE}"),
+        f"### {escape(item.title)}: {escape(item.told)}",
+        escape(f"{item.common[:1].upper()}{item.common[1:]}. {item.note}"),
         _warnings(item.warnings),
-        grid(("server", *map(str, item.connections)), rows),
+        grid(("server", *item.headings), rows),
         _footnotes(item.footnotes),
+        _section(SAYS, [escape(line) for line in item.conclusions]),
     ]
     return "\n\n".join(filter(None, blocks))
 
@@ -110,9 +115,8 @@ def _footnotes(items: Sequence[Footnote]) -> str:
 
 
 def _footnote(item: Footnote) -> str:
-    seen = "; ".join(f"{name}: {text}" for name, text in item.rows)
     effect = EFFECTS[item.effect]
-    return f"**{item.letter}** `{item.rule}`, {effect}. {escape(seen)}. *Cure: {escape(item.cure)}.*"
+    return f"**{item.letter}** `{item.rule}`, {effect}. {escape(item.seen)}. *Cure: {escape(item.cure)}.*"
 
 
 def _left_out(item: LeftOut) -> str:

@@ -1,18 +1,19 @@
-"""SVG: bars with intervals, or lines over connections where they vary. The same records give the same bytes."""
+"""SVG: the run in the view of its suite, else bars with intervals. The same records give the same bytes."""
 
 from __future__ import annotations
 
 import io
 from collections.abc import Sequence
-from itertools import cycle
 from textwrap import fill
 from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
-from orchestrator.records.model import Estimate, Record, RunFile
+from orchestrator.errors import SpecError
+from orchestrator.records.model import Record, RunFile
+from orchestrator.report import panel as of_pivot
 from orchestrator.report.document import Document, document
 from orchestrator.report.lifecycle import timelines
-from orchestrator.report.pivot import Pivot, PivotCell, PivotRow
+from orchestrator.report.pivot import Pivot
 from orchestrator.report.table import Row, Table
 from orchestrator.report.text import plain
 from orchestrator.report.timeline import Timeline, draw
@@ -34,21 +35,21 @@ _WIDTH_INCH = 9.0
 _LABEL_CHARACTERS = 120
 _LOUD: dict[str, Any] = {"color": "#b00020", "fontweight": "bold"}
 _PLAIN, _BASELINE, _OUTSIDE = "#4c78a8", "#54a24b", "#c8c8c8"
-_COLOURS = (
-    "#4c78a8", "#f58518", "#54a24b", "#e45756", "#72b7b2", "#b279a2", "#9d755d", "#eeca3b", "#ff9da6", "#7f7f7f",
-)  # fmt: skip
-_MARKERS = "osD^vPX"
-_LINES = ("-", "--", "-.")
 
 
 def render(run: RunFile, records: Sequence[Record]) -> bytes:
-    """One panel per pivot where connections vary, else one per table, else timelines of shutdowns."""
+    """One panel per pivot, else one per table, else timelines of shutdowns. Raises SpecError where there is none."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     whole = document(run, records)
     panels: Sequence[Pivot | Table | Timeline] = whole.pivots or whole.tables or timelines(records)
-    heights = [_height(panel) for panel in panels] or [1.0]
+    if not panels:
+        raise SpecError(
+            f"run {run.id} of suite {run.suite} has nothing that is drawn: load and shutdown are",
+            next_step="look at it as a table: --format terminal, markdown or csv",
+        )
+    heights = [_height(panel) for panel in panels]
     with rc_context(_SETTINGS), catch_warnings():
         simplefilter("ignore", UserWarning)  # of glyphs that matplotlib's font lacks: the reader's own draws them
         figure = Figure(figsize=(_WIDTH_INCH, sum(heights) + 0.7), facecolor="white", layout="constrained")
@@ -56,7 +57,7 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
         grid = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)
         for axes, panel in zip(grid[:, 0], panels, strict=False):
             if isinstance(panel, Pivot):
-                _lines(axes, panel)
+                of_pivot.draw(axes, panel)
             elif isinstance(panel, Timeline):
                 draw(axes, panel)
             else:
@@ -67,14 +68,15 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
 
 
 def _headline(whole: Document) -> str:
-    figures = ": requests per second, 95 % intervals" if whole.tables else ""
-    told = plain(f"{whole.suite}, run {whole.run}{figures}")
+    pivot = next(iter(whole.pivots), None)
+    figure = of_pivot.told(pivot) if pivot else "requests per second, 95 % intervals"
+    told = plain(f"{whole.suite}, run {whole.run}" + (f": {figure}" if whole.tables else ""))
     return f"{whole.banner}\n{told}".strip()
 
 
 def _height(panel: Pivot | Table | Timeline) -> float:
     """Inches."""
-    return 1.0 + 0.27 * max(len(panel.rows), 12 if isinstance(panel, Pivot) else 3)
+    return of_pivot.height(panel) if isinstance(panel, Pivot) else 1.0 + 0.27 * max(len(panel.rows), 3)
 
 
 def _bars(axes: Axes, table: Table) -> None:
@@ -104,41 +106,5 @@ def _interval(axes: Axes, at: int, row: Row) -> None:
 
 
 def _label(row: Row) -> str:
-    return plain(f"{row.name}  {row.texts[0]}")
-
-
-def _lines(axes: Axes, pivot: Pivot) -> None:
-    looks = cycle((line, colour) for line in _LINES for colour in _COLOURS)
-    for row, (line, colour), marker in zip(pivot.rows, looks, cycle(_MARKERS), strict=False):
-        _line(axes, pivot, row, {"linestyle": line, "color": colour, "marker": marker})
-    axes.set_xscale("log", base=2)
-    axes.set_xticks(pivot.connections, [str(number) for number in pivot.connections])
-    axes.minorticks_off()
-    axes.set_ylim(bottom=0)
-    axes.set_xlabel("connections")
-    axes.set_title(
-        plain(f"{pivot.title} (hollow triangle: a lower bound; cross: outside the order)"), loc="left", fontsize=9
-    )
-    if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize=7, frameon=False)
-
-
-def _line(axes: Axes, pivot: Pivot, row: PivotRow, look: dict[str, Any]) -> None:
-    found = zip(pivot.connections, row.cells, strict=True)
-    points = [(x, cell.summary.rps, cell) for x, cell in found if cell and cell.summary and not cell.void]
-    if not points:
-        return
-    axes.plot(
-        [x for x, _, _ in points], [rps.value for _, rps, _ in points], label=plain(row.name), markersize=4, **look
-    )
-    for x, rps, cell in points:
-        _point(axes, x, rps, cell, look["color"])
-
-
-def _point(axes: Axes, x: int, rps: Estimate, cell: PivotCell, colour: str) -> None:
-    if rps.low is not None and rps.high is not None:
-        axes.plot([x, x], [rps.low, rps.high], color=colour, linewidth=0.8)
-    if cell.outside or cell.bound:
-        marker = "x" if cell.outside else "^"
-        edge = "black" if cell.outside else colour
-        axes.plot(x, rps.value, color="white", markeredgecolor=edge, marker=marker, markersize=7, zorder=5)
+    rank = f"{row.rank}{'=' * row.tied}" if row.rank else ""
+    return plain(f"{row.name}  {rank}")

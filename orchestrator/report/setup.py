@@ -15,12 +15,22 @@ DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing
 LEGEND = (
     "[low, high] is the 95 % interval over rounds and slices; — stands where there is no figure.",
     "A rank is 1 + the number of rows that lie wholly above; “=” after it: the order against some row is unresolved.",
-    "“≥”: a lower bound, since the load generator was the limit; “≤”: the same of the baseline; “?”: of both.",
+    "“≥”: a lower bound, since the load generator was the limit; “≤”: what a ratio refers to is one; “?”: both are.",
     "ceiling: requests/s as a share of what the load generator reached against its null responder in this run.",
     "p50 and p99 are taken under full load from a closed loop: they are mostly time spent waiting for a turn (queueing "
     "latency), not what a request costs a server at rest.",
+    "CPU µs/req: CPU of the whole server tree for each right answer, in user space and in the kernel (system); "
+    "req/CPU: answers for the same CPU, so that more is cheaper; switches: context switches of its threads. MB "
+    "(1,000,000 bytes): resident set of the tree, idle before any load and at its largest under load; MB/worker: its "
+    "proportional set over the workers. The cheapest row by CPU stands first.",
 )
 """How to read any table."""
+OPEN_LEGEND = (
+    "Open loop: requests come in at random times, a share of what the closed loop answered. asked/s: how many; in "
+    "time: how many of those had their answer before the end. Latencies count from the moment that a request was due: "
+    "a stall is charged to every request that it delayed.",
+)
+"""How to read those of an open loop."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +57,9 @@ def notes(records: Sequence[Record]) -> tuple[str, ...]:
     for record in records:
         found.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
     told = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in found.items() if note]
-    return (*(LEGEND if any(record.probe == "load" for record in records) else ()), *told)
+    of_load = [record for record in records if record.probe == "load"]
+    opened = any(record.cell.open for record in of_load)
+    return (*(LEGEND if of_load else ()), *(OPEN_LEGEND if opened else ()), *told)
 
 
 def left_out(run: RunFile) -> tuple[LeftOut, ...]:
@@ -68,12 +80,14 @@ def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     yield from _pythons(records)
     yield _cpus(run)
     if any(record.probe == "load" for record in records):
-        yield from _measuring(run)
+        yield from _measuring(run, records)
     yield "Absolute figures are this machine's: compare rows of one table, never figures of two machines."
 
 
-def _measuring(run: RunFile) -> Iterator[str]:
-    yield _schedule(run)
+def _measuring(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
+    yield _schedule(run, records)
+    if run.stopped:
+        yield f"No further round: {run.stopped.rstrip('.')}."
     if "overhead_s_per_cell" in run.costs:
         share = run.costs.get("orchestrator_cpu_share", 0.0)
         yield (
@@ -83,7 +97,7 @@ def _measuring(run: RunFile) -> Iterator[str]:
 
 
 def _progress(run: RunFile, records: Sequence[Record]) -> str:
-    rounds = max((len(record.rounds) for record in records), default=0)
+    rounds = _rounds(records)
     planned = count(run.schedule.get("rounds", 0), "round")
     return f"{rounds} of {planned} and {len(records)} of {count(len(run.cells), 'cell')}"
 
@@ -128,10 +142,16 @@ def _numbers(cpus: Sequence[int]) -> str:
     return ", ".join(map(str, cpus)) or "unknown"
 
 
-def _schedule(run: RunFile) -> str:
+def _rounds(records: Sequence[Record]) -> int:
+    return max((len(record.rounds) for record in records), default=0)
+
+
+def _schedule(run: RunFile, records: Sequence[Record]) -> str:
+    """With a precision asked for, the rounds that it took."""
     plan = run.schedule
+    rounds = _rounds(records) if run.stopped else plan.get("rounds", 0)
     return (
-        f"{count(plan.get('rounds', 0), 'round')} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
+        f"{count(rounds, 'round')} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
         f"{plan.get('slice_s', 0):g} s, the cells' slices interleaved in random order, seed {run.seed}; "
         "intervals by hierarchical bootstrap."
     )

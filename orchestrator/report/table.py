@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from operator import attrgetter
 
 from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, common, entries, key, letters_of
-from orchestrator.report.text import NONE, count, interval, scaled, three
+from orchestrator.report.measures import MEASURES, whole
+from orchestrator.report.reading import Reading, reading
+from orchestrator.report.text import NONE
 
-_SIGNS = {"": "", ">=": "≥", "<=": "≤"}
+COSTS = "What it costs"
 EFFECTS = {
     "void": "no figure is printed",
     "unranked": "stands outside the order",
@@ -56,15 +59,37 @@ class Footnote:
     cure: str
     rows: tuple[tuple[str, str], ...]
 
+    @property
+    def seen(self) -> str:
+        """a: 4 workers on 1 CPU; b, c: 8 workers on 1 CPU."""
+        by_text: dict[str, list[str]] = {}
+        for name, text in self.rows:
+            by_text.setdefault(text, []).append(name)
+        return "; ".join(f"{', '.join(names)}: {text}" for text, names in by_text.items())
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Texts alone. `main`: the columns that stay where there is no room for all."""
+
+    columns: tuple[str, ...]
+    main: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
 
 @dataclass(frozen=True)
 class Table:
-    """`warnings` concern all rows; `conclusions` say what the figures hold up and what not."""
+    """`warnings` concern all rows; `conclusions` say what the figures hold up and what not.
+
+    `main`: the columns that stay where there is no room for all. `costs`: CPU and memory, the cheapest row first.
+    """
 
     title: str
     common: str
     columns: tuple[str, ...]
+    main: tuple[str, ...]
     rows: tuple[Row, ...]
+    costs: Grid | None
     missing: tuple[Missing, ...]
     footnotes: tuple[Footnote, ...]
     warnings: tuple[str, ...]
@@ -73,32 +98,18 @@ class Table:
 
 @dataclass(frozen=True)
 class Column:
-    """`figure`: printed as — where the row is void."""
+    """`figure`: printed as — where the row is void. `main`: see Grid."""
 
     title: str
     text: Callable[[Entry, Summary], str]
     figure: bool = True
+    main: bool = False
 
 
 def tables(run: RunFile, records: Sequence[Record]) -> tuple[Table, ...]:
-    """One per workload, TLS and connections, in the order in which they first stand in the run."""
-    groups: dict[tuple[object, ...], list[Record]] = {}
-    for record in of_load(records):
-        cell = record.cell
-        groups.setdefault((cell.workload, cell.tls, cell.connections), []).append(record)
-    return tuple(_table(run, group) for group in groups.values())
-
-
-def of_load(records: Sequence[Record]) -> list[Record]:
-    """Those that the tables of throughput are about."""
-    return [record for record in records if record.probe == "load"]
-
-
-def title_of(record: Record, *, connections: bool = True) -> str:
-    """item, TLS, 32 connections."""
-    cell = record.cell
-    parts = [cell.workload, "TLS" if cell.tls else "", count(cell.connections, "connection") if connections else ""]
-    return ", ".join(filter(None, parts))
+    """One per comparison, in the order in which they first stand in the run."""
+    read = reading(run, records)
+    return tuple(_table(read, group) for group in read.groups(read.records))
 
 
 def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> tuple[Footnote, ...]:
@@ -111,7 +122,12 @@ def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> 
     return tuple(found)
 
 
-def missing_of(entry: Entry) -> Missing:
+def missing(made: Sequence[Entry]) -> tuple[Missing, ...]:
+    """Those without figures."""
+    return tuple(_missing(entry) for entry in made if entry.record.summary is None)
+
+
+def _missing(entry: Entry) -> Missing:
     record = entry.record
     reason = record.reason.line if record.reason else NONE
     return Missing(record.id, entry.name, outcome_of(record), reason, entry.marks)
@@ -122,52 +138,64 @@ def outcome_of(record: Record) -> str:
     return record.outcome.replace("_", " ")
 
 
-def rps_text(entry: Entry, summary: Summary) -> str:
-    return interval(summary.rps, "≥" if entry.bound else "")
-
-
-def ratio_text(entry: Entry, summary: Summary) -> str:
-    """`baseline` in its own row; `?` where both sides are lower bounds, since their ratio may then be anything."""
-    if entry.reference:
-        return "baseline"
-    if summary.ratio is None:
-        return NONE
-    return "?" if summary.ratio_bound == "?" else interval(summary.ratio, _SIGNS[summary.ratio_bound])
-
-
-COLUMNS = (
-    Column("rank", lambda entry, _: _rank_text(entry), figure=False),
-    Column("server", lambda entry, _: entry.name, figure=False),
-    Column("requests/s", rps_text),
-    Column("× baseline", ratio_text),
-    Column("p50 ms", lambda _, summary: scaled(summary.latency_us.get("p50"), 1e3)),
-    Column("p99 ms", lambda _, summary: scaled(summary.latency_us.get("p99"), 1e3)),
-    Column("ceiling", lambda _, s: f"{s.ceiling_share:.0%}" if s.ceiling_share else NONE),
-    Column("CPU µs/req", lambda _, s: three(s.cpu_us_per_request.value) if s.cpu_us_per_request else NONE),
-    Column("MB", lambda _, summary: scaled(summary.memory_bytes, 1e6)),
-    Column("conn/req", lambda _, summary: three(summary.connections_per_request)),
-    Column("marks", lambda entry, _: entry.marks, figure=False),
-)
-
-
-def _table(run: RunFile, records: Sequence[Record]) -> Table:
-    letters = letters_of(records)
-    made = entries(records, letters)
-    void_baseline = any(entry.reference and entry.void for entry in made)
-    return Table(
-        title=title_of(records[0]),
-        common=common(records),
-        columns=tuple(column.title for column in COLUMNS),
-        rows=tuple(_row(entry, entry.record.summary, void_baseline) for entry in made if entry.record.summary),
-        missing=tuple(missing_of(entry) for entry in made if entry.record.summary is None),
-        footnotes=footnotes(made, letters),
-        warnings=warnings(run.baseline, made),
-        conclusions=conclusions(run.baseline, made),
+def measured(name: str, base: str, *, main: bool = False) -> Column:
+    """The column of a figure."""
+    return Column(
+        MEASURES[name].column.format(base=base), lambda entry, summary: whole(name, entry, summary), main=main
     )
 
 
-def _row(entry: Entry, summary: Summary, void_baseline: bool) -> Row:
-    shown = summary.model_copy(update={"ratio": None}) if void_baseline else summary
+RANK = Column("rank", lambda entry, _: f"{entry.rank.number}{'=' * entry.rank.tied}" if entry.rank else "", False, True)
+SERVER = Column("server", lambda entry, _: entry.name, False, True)
+MARKS = Column("marks", lambda entry, _: entry.marks, False, True)
+_COSTS = (
+    "cpu", "cpu-user", "cpu-system", "cpu-ratio", "switches", "memory-idle", "memory", "memory-per-worker",
+)  # fmt: skip
+
+
+def columns(base: str) -> tuple[Column, ...]:
+    """Of a closed loop: how much is answered."""
+    figures = (measured("rps", base, main=True), measured("ratio", base, main=True))
+    others = (measured(name, base) for name in ("p50", "p99", "ceiling", "connections"))
+    return (RANK, SERVER, *figures, *others, MARKS)
+
+
+def open_columns(base: str) -> tuple[Column, ...]:
+    """Of an open one: how late what came in is answered."""
+    main = ("asked", "in-time", "p50", "p99")
+    figures = (measured(name, base, main=name in main) for name in (*main, "p99.9", "connections"))
+    return (SERVER, *figures, MARKS)
+
+
+def cost_columns(base: str) -> tuple[Column, ...]:
+    """What a request costs, whichever side was the limit."""
+    return (SERVER, *(measured(name, base, main=name in ("cpu", "memory")) for name in _COSTS))
+
+
+def _table(read: Reading, records: Sequence[Record]) -> Table:
+    letters = letters_of(records)
+    made = entries(read, records, letters)
+    shown = open_columns(read.sign) if records[0].cell.open else columns(read.sign)
+    return Table(
+        title=read.title(records[0]),
+        common=common(records),
+        columns=tuple(column.title for column in shown),
+        main=tuple(column.title for column in shown if column.main),
+        rows=rows(made, shown),
+        costs=_costs(made, cost_columns(read.sign)),
+        missing=missing(made),
+        footnotes=footnotes(made, letters),
+        warnings=warnings(read, made),
+        conclusions=conclusions(read, made),
+    )
+
+
+def rows(made: Sequence[Entry], shown: Sequence[Column]) -> tuple[Row, ...]:
+    """Of those with figures."""
+    return tuple(_row(entry, entry.record.summary, shown) for entry in made if entry.record.summary)
+
+
+def _row(entry: Entry, summary: Summary, shown: Sequence[Column]) -> Row:
     return Row(
         id=entry.record.id,
         name=entry.name,
@@ -177,13 +205,21 @@ def _row(entry: Entry, summary: Summary, void_baseline: bool) -> Row:
         void=entry.void,
         bound=entry.bound,
         marks=entry.marks,
-        texts=tuple(NONE if column.figure and entry.void else column.text(entry, shown) for column in COLUMNS),
+        texts=tuple(NONE if column.figure and entry.void else column.text(entry, summary) for column in shown),
         summary=summary,
     )
 
 
-def _rank_text(entry: Entry) -> str:
-    return f"{entry.rank.number}{'=' * entry.rank.tied}" if entry.rank else ""
+def _costs(made: Sequence[Entry], shown: Sequence[Column]) -> Grid | None:
+    """Columns without any figure are left out; None where that leaves none."""
+    found = [(entry, summary) for entry in made if (summary := entry.record.summary) and not entry.void]
+    found.sort(key=lambda pair: pair[1].cpu_us_per_request.value if pair[1].cpu_us_per_request else float("inf"))
+    texts = {column: [column.text(*pair) for pair in found] for column in shown}
+    kept = [column for column in shown if {*texts[column]} - {NONE}]
+    if len(kept) < 2:
+        return None
+    titles, main = (tuple(map(attrgetter("title"), some)) for some in (kept, [c for c in kept if c.main]))
+    return Grid(titles, main, tuple(zip(*(texts[column] for column in kept), strict=True)))
 
 
 def _seen(text: str, slices: int, of: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -14,26 +15,28 @@ from rich.text import Text
 
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report.document import document
-from orchestrator.report.pivot import PIVOT_NOTE, Pivot
+from orchestrator.report.pivot import Pivot
 from orchestrator.report.sheet import Sheet
-from orchestrator.report.table import EFFECTS, Footnote, Row, Table
+from orchestrator.report.table import COSTS, EFFECTS, Footnote, Row, Table
+from orchestrator.report.table import Grid as Texts
 from orchestrator.report.text import LEFT, NONE, plain
 
-_NARROW = ("rank", "server", "requests/s", "× baseline", "marks")
+_INTERVAL = re.compile(r" \[[^]]*\]")
 _LOUD = "bold white on red"
 
 
 @dataclass(frozen=True)
 class Fitted:
-    """A table whole where the terminal is wide enough, else without intervals, else with the main columns only."""
+    """A grid whole where the terminal is wide enough, else without intervals, else with the main columns only."""
 
-    table: Table
+    texts: Texts
+    styles: tuple[str, ...]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        whole = self._grid(self.table.columns, intervals=True)
-        bare = self._grid(self.table.columns, intervals=False)
+        whole = self._grid(self.texts.columns, intervals=True)
+        bare = self._grid(self.texts.columns, intervals=False)
         fitting = [grid for grid in (whole, bare) if _width(console, options, grid) <= options.max_width]
-        yield fitting[0] if fitting else self._grid(_NARROW, intervals=False)
+        yield fitting[0] if fitting else self._grid(self.texts.main, intervals=False)
         if not fitting or fitting[0] is not whole:
             yield _indented(
                 f"the whole table, intervals too, needs {_width(console, options, whole)} columns", "yellow"
@@ -41,10 +44,10 @@ class Fitted:
 
     def _grid(self, columns: Sequence[str], *, intervals: bool) -> Grid:
         grid = _grid(columns)
-        for row in self.table.rows:
-            texts = dict(zip(self.table.columns, row.texts, strict=True))
-            shown = [texts[column] if intervals else texts[column].split(" [")[0] for column in columns]
-            grid.add_row(*map(_text, shown), style=_style(row))
+        for row, style in zip(self.texts.rows, self.styles, strict=True):
+            texts = dict(zip(self.texts.columns, row, strict=True))
+            shown = [texts[column] if intervals else _INTERVAL.sub("", texts[column]) for column in columns]
+            grid.add_row(*map(_text, shown), style=style)
         return grid
 
 
@@ -55,7 +58,7 @@ def render(run: RunFile, records: Sequence[Record]) -> Group:
     parts += [_text(fact, "dim") for fact in whole.facts]
     parts += [_text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
     parts += [pivot(item) for item in whole.pivots]
-    parts += [table(item) for item in whole.tables]
+    parts += [table(item) for item in (*whole.flats, *whole.tables)]
     parts += [sheet(item) for item in whole.sheets]
     parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
     parts += [_text(whole.banner, _LOUD)] if whole.banner else []
@@ -68,13 +71,18 @@ def table(item: Table) -> Group:
 
 
 def pivot(item: Pivot) -> Group:
-    """Servers × connections."""
-    grid = _grid(("server", *map(str, item.connections)))
+    """Servers × the values of an axis."""
+    grid = _grid(("server", *item.headings))
     for row in item.rows:
         grid.add_row(_text(row.name), *(_text(cell.text if cell else NONE) for cell in row.cells))
-    title = f"{item.title}: requests/s · × baseline, by connections"
-    warnings = [_warning(text) for text in item.warnings]
-    return Group(_title(title, item.common), *warnings, grid, _indented(PIVOT_NOTE, "dim"), *_footnotes(item.footnotes))
+    return Group(
+        _title(f"{item.title}: {item.told}", item.common),
+        *map(_warning, item.warnings),
+        grid,
+        _indented(item.note, "dim"),
+        *_footnotes(item.footnotes),
+        *map(_text, item.conclusions),
+    )
 
 
 def sheet(item: Sheet) -> Group:
@@ -90,8 +98,12 @@ def _table(item: Table) -> Iterator[RenderableType]:
     yield _title(item.title, item.common)
     yield from (_warning(text) for text in item.warnings)
     if item.rows:
-        yield Fitted(item)
+        texts = Texts(item.columns, item.main, tuple(row.texts for row in item.rows))
+        yield Fitted(texts, tuple(map(_style, item.rows)))
     yield from _footnotes(item.footnotes)
+    if item.costs:
+        yield _text(COSTS, "bold")
+        yield Fitted(item.costs, ("",) * len(item.costs.rows))
     yield from (_text(line) for line in item.conclusions)
     if item.missing:
         grid = _grid(("cell", "outcome", "reason", "marks"))
@@ -133,8 +145,7 @@ def _style(row: Row) -> str:
 
 def _footnotes(items: Sequence[Footnote]) -> Iterator[RenderableType]:
     for item in items:
-        seen = "; ".join(f"{name}: {text}" for name, text in item.rows)
-        yield _indented(f"{item.letter} {item.rule}, {EFFECTS[item.effect]}. {seen}. Cure: {item.cure}.", "")
+        yield _indented(f"{item.letter} {item.rule}, {EFFECTS[item.effect]}. {item.seen}. Cure: {item.cure}.", "")
 
 
 def _indented(text: str, style: str) -> Padding:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections.abc import Callable
 
 from orchestrator.records.model import Estimate
 
@@ -25,6 +26,8 @@ LEFT = frozenset(
         "flags",
         "request in flight",
         "timeline",
+        "protocol",
+        "TLS",
     )
 )
 """Columns of words; the others, figures, are set to the right."""
@@ -57,11 +60,11 @@ def three(value: float) -> str:
     return f"{value:.{2 if value < 9.995 else 1 if value < 99.95 else 0}f}"
 
 
-def interval(estimate: Estimate, sign: str = "") -> str:
+def interval(estimate: Estimate, sign: str = "", number: Callable[[float], str] = short) -> str:
     """≥12.3k [11.9k, 12.8k]; without brackets where no interval is known."""
     if estimate.low is None or estimate.high is None:
-        return f"{sign}{short(estimate.value)}"
-    return f"{sign}{short(estimate.value)} [{short(estimate.low)}, {short(estimate.high)}]"
+        return f"{sign}{number(estimate.value)}"
+    return f"{sign}{number(estimate.value)} [{number(estimate.low)}, {number(estimate.high)}]"
 
 
 def scaled(value: float | None, divisor: float) -> str:

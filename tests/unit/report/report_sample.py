@@ -98,9 +98,13 @@ def _all() -> tuple[Record, ...]:
     return tuple(assembled([*_row_kinds(8), *_row_kinds(32)]))
 
 
-def assembled(items: Sequence[Measured], baseline: str = BASELINE) -> list[Record]:
+def assembled(
+    items: Sequence[Measured], baseline: str = BASELINE, *, against: Mapping[str, object] = MappingProxyType({}),
+    apart: tuple[str, ...] = (),
+) -> list[Record]:  # fmt: skip
     cells = tuple(item.cell for item in items)
-    return records(Selection("sample", "load", baseline, cells, (), Schedule()), items, Judging(PLACEMENT, "x86_64"))
+    whole = Selection("sample", "load", baseline, cells, (), Schedule(), against, apart)
+    return records(whole, items, Judging(PLACEMENT, "x86_64"))
 
 
 def steady(records: Sequence[Record]) -> list[Record]:

@@ -22,9 +22,25 @@ def test_only_the_named_place_changes() -> None:
     assert embed(page, "x", r"new \1 $") == page.replace("old", r"new \1 $")
 
 
-def test_a_page_without_the_place_is_refused() -> None:
-    with pytest.raises(SpecError, match="no place for 'x'"):
-        embed("nothing here", "x", "new")
+@pytest.mark.parametrize(
+    ("page", "told"),
+    [
+        ("nothing here", "no place for 'x'"),
+        ("<!-- results:y -->\n<!-- /results -->\n", "no place for 'x'; it has places for y"),
+        ("`<!-- results:x -->` inside a line\n<!-- /results -->\n", "no place for 'x'"),
+        ("<!-- results:x -->\n", "'x' has no end"),
+        ("<!-- results:x -->\n<!-- results:y -->\n<!-- /results -->\n", "'x' has no end"),
+        ("<!-- results:x -->\n<!-- /results -->\n" * 2, "2 places for 'x'"),
+    ],
+)
+def test_a_page_without_the_one_place_is_refused(page: str, told: str) -> None:
+    with pytest.raises(SpecError, match=told):
+        embed(page, "x", "new")
+
+
+def test_nothing_is_not_embedded() -> None:
+    with pytest.raises(SpecError, match="no table yet"):
+        embed("<!-- results:x -->\n<!-- /results -->\n", "x", "\n")
 
 
 @pytest.mark.parametrize("run_json", REFERENCE, ids=lambda path: path.parent.name)

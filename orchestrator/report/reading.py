@@ -1,0 +1,88 @@
+"""A run as its tables read it: which records are compared with each other, what their ratios refer to, and the view."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from orchestrator.records.model import Estimate, Record, RunFile
+from orchestrator.report.axes import WORDS
+from orchestrator.spec.models import View
+
+SELF = Estimate(value=1.0, low=1.0, high=1.0)
+"""The ratio of a cell to itself."""
+_COMPARED = ("workload", "tls", "open", "connections")
+
+
+@dataclass(frozen=True)
+class Reading:
+    """`records`: those of the load probe, each with its reference; they stand in the order of the run."""
+
+    run: RunFile
+    view: View
+    records: tuple[Record, ...]
+
+    @cached_property
+    def by_id(self) -> Mapping[str, Record]:
+        return {record.id: record for record in self.records}
+
+    def base(self, record: Record) -> Record | None:
+        """What the ratios of a record refer to."""
+        return self.by_id.get(record.reference)
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """Records that agree in these are compared with each other."""
+        return compared(self.run)
+
+    def groups(self, records: Sequence[Record], *without: str) -> list[list[Record]]:
+        """Records that agree in the axes of a comparison, but for those of `without`; in the order of the run."""
+        found: dict[tuple[object, ...], list[Record]] = {}
+        axes = [axis for axis in self.axes if axis not in without]
+        for record in records:
+            found.setdefault(tuple(getattr(record.cell, axis) for axis in axes), []).append(record)
+        return list(found.values())
+
+    def title(self, record: Record, *without: str) -> str:
+        """Of its comparison: item, TLS, 32 connections."""
+        axes = sorted({*self.axes} - {*without}, key=("workload", *WORDS).index)
+        return ", ".join(filter(None, (WORDS[axis].title(getattr(record.cell, axis)) for axis in axes)))
+
+    @property
+    def sign(self) -> str:
+        """What stands after "×": baseline, or the values of the same server that ratios refer to."""
+        told = (WORDS[axis].against(value) for axis, value in self.run.against.items())
+        return " ".join(told) or "baseline"
+
+    @property
+    def own(self) -> str:
+        """The ratio of a row that ratios refer to."""
+        return "1×" if self.run.against else "baseline"
+
+    @property
+    def spans(self) -> bool:
+        """Whether a row of the view holds both sides of its ratios."""
+        return self.view.across in self.run.against
+
+
+def reading(run: RunFile, records: Sequence[Record]) -> Reading:
+    """Runs of before views are read across connections; those of before references have the baselines' found."""
+    of_load = [record for record in records if record.probe == "load"]
+    known = any(record.reference for record in of_load)
+    return Reading(run, View.model_validate(run.view), tuple(of_load if known else _referred(run, of_load)))
+
+
+def compared(run: RunFile) -> tuple[str, ...]:
+    return (*_COMPARED, *(axis for axis in run.apart if axis not in _COMPARED))
+
+
+def _referred(run: RunFile, records: Sequence[Record]) -> list[Record]:
+    """The baseline's cell whose ratio is 1 exactly is what the others of its comparison refer to."""
+    bases: dict[tuple[object, ...], str] = {}
+    keys = [tuple(getattr(record.cell, axis) for axis in compared(run)) for record in records]
+    for key, record in zip(keys, records, strict=True):
+        if record.baseline and record.summary and record.summary.ratio == SELF:
+            bases.setdefault(key, record.id)
+    found = zip(keys, records, strict=True)
+    return [record.model_copy(update={"reference": bases.get(key, "")}) for key, record in found]

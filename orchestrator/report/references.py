@@ -1,0 +1,114 @@
+"""What the ratios of a comparison hold up, and what is wrong with the rows that they refer to."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from orchestrator.records.model import Estimate, Record
+from orchestrator.report.axes import WORDS
+from orchestrator.report.entries import Entry, effects
+from orchestrator.report.reading import Reading
+from orchestrator.report.text import listed, short
+
+_SIGNS = {">=": "at least ", "<=": "at most ", "?": "", "": ""}
+
+
+def reference_warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+    """What is wrong with the row, or with the rows, that ratios refer to."""
+    if read.run.against:
+        return _own_warnings(read, made)
+    found = [baseline_warning(read.run.baseline, next((entry for entry in made if entry.reference), None))]
+    return tuple(filter(None, found))
+
+
+def baseline_warning(baseline: str, reference: Entry | None) -> str:
+    """What is wrong with the row that all ratios refer to; "" where nothing is."""
+    if reference is None or reference.record.summary is None:
+        return f"The baseline {baseline} has no figure here: there are no ratios."
+    found = effects(reference.record)
+    if "void" in found:
+        return f"The figure of the baseline {baseline} is void: no ratio is printed."
+    if "unranked" in found:
+        return f"The baseline {baseline} is itself outside the order ({reference.marks}): ratios prove nothing."
+    if "bound" in found:
+        return f"The baseline {baseline} is a lower bound ({reference.marks}): ratios to it are upper bounds."
+    return ""
+
+
+def _own_warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+    """Where each row has a reference of its own: by what is wrong with it, the rows that it spoils."""
+    spoilt: dict[str, dict[str, None]] = {}
+    for entry in made:
+        if not entry.reference and (why := _spoilt(entry.base)):
+            spoilt.setdefault(why, {})[entry.name] = None
+    return tuple(f"{listed(list(names))}: with {read.sign}, {why}." for why, names in spoilt.items())
+
+
+def _spoilt(base: Record | None) -> str:
+    if base is None or base.summary is None:
+        return "there is no figure, so there is no ratio"
+    found = effects(base)
+    if "void" in found:
+        return "the figure is void, so no ratio is printed"
+    if "unranked" in found:
+        return "the figure is outside the order, so ratios prove nothing"
+    return "the figure is a lower bound, so ratios are upper bounds" if "bound" in found else ""
+
+
+def ratio_lines(read: Reading, made: Sequence[Entry], across: str = "") -> tuple[str, ...]:
+    """Which rows are resolved ahead of what their ratios refer to, which behind, which not. `across`: see `named`."""
+    sides: dict[str, list[tuple[Entry, Estimate]]] = {"ahead": [], "behind": [], "open": []}
+    for entry, ratio, bound in usable(made):
+        sides[side(ratio, bound)].append((entry, ratio))
+    base = f"the same server with {read.sign}" if read.run.against else read.run.baseline
+    found = (
+        line(f"Resolved ahead of {base}", *named(sides["ahead"], across)),
+        line(f"Resolved behind {base}", *named(sides["behind"], across)),
+        line(f"Not resolved against {base}", *named(sides["open"], across)),
+        "These ratios compare each server with itself: the greater ratio is not the faster server."
+        if read.run.against and any(sides.values())
+        else "",
+    )
+    return tuple(filter(None, found))
+
+
+def usable(made: Sequence[Entry]) -> list[tuple[Entry, Estimate, str]]:
+    """Rows with a ratio that may prove something: neither they nor what it refers to stand outside the order."""
+    return [
+        (entry, summary.ratio, summary.ratio_bound)
+        for entry in made
+        if (summary := entry.record.summary) and summary.ratio and entry.rank and not entry.reference
+        and entry.base and entry.base.summary and not effects(entry.base) & {"void", "unranked"}
+    ]  # fmt: skip
+
+
+def side(ratio: Estimate, bound: str) -> str:
+    """ahead, behind or open: a lower bound can only prove that a row is ahead, an upper bound that it is behind."""
+    if ratio.low is None or ratio.high is None or bound == "?":
+        return "open"
+    if ratio.low > 1 and bound != "<=":
+        return "ahead"
+    return "behind" if ratio.high < 1 and bound != ">=" else "open"
+
+
+def named(found: Sequence[tuple[Entry, Estimate]], across: str = "") -> list[str]:
+    """granian/asgi·starlette (1.42×); with `across` workers one text: a at 2 (1.98×), 4 (3.90×); b at 2 (1.80×)."""
+    if not across:
+        return [f"{entry.name} {_ratio(entry, ratio)}".strip() for entry, ratio in found]
+    words = WORDS[across]
+    told: dict[str, list[str]] = {}
+    for entry, ratio in found:
+        place = words.heading(getattr(entry.record.cell, across))
+        told.setdefault(entry.name, []).append(f"{place} {_ratio(entry, ratio)}".strip())
+    text = "; ".join(f"{name} {words.at} {', '.join(texts)}" for name, texts in told.items())
+    return [text] if text else []
+
+
+def _ratio(entry: Entry, ratio: Estimate) -> str:
+    bound = entry.record.summary.ratio_bound if entry.record.summary else ""
+    return "" if side(ratio, bound) == "open" else f"({_SIGNS[bound]}{short(ratio.value)}×)"
+
+
+def line(what: str, *names: str) -> str:
+    """Empty where it concerns no row."""
+    return f"{what}: {listed(list(names))}." if names else ""
