@@ -19,9 +19,10 @@ import random
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bench.console import finish, say, tell
 from bench.lines import append_line, read_lines, rounded
@@ -38,7 +39,9 @@ OUT = ROOT / "results" / "method.jsonl"
 RUNS = 3
 WARMUP_S, FIRST_WARMUP_S, USUAL_WARMUP_S = 0.1, 0.5, 1.0
 CALIBRATION_PAIRS, CALIBRATION_SLICE_S = 10, 0.5
-FAILURES_IN_A_ROW = 3
+ATTEMPTS = 3
+
+T = TypeVar("T")
 
 
 # --- one session ------------------------------------------------------------------------------------------------------
@@ -129,29 +132,31 @@ def measured_iterations(options: argparse.Namespace, engine: Engine) -> dict[str
     """The iterations of `slow`, and what a request costs in µs without the loop and with it."""
     counts = {"empty": 0, BASELINE: options.iterations}
     sides = sides_of(engine, matrix_of(options.server, counts, options.connections, schedule_of(options)), tell)
-    empty_us, full_us = calibrate(engine, sides, pairs=CALIBRATION_PAIRS, slice_s=CALIBRATION_SLICE_S)
+    work = partial(calibrate, engine, sides, pairs=CALIBRATION_PAIRS, slice_s=CALIBRATION_SLICE_S)
+    empty_us, full_us = patiently("calibration", work)
     slow = slowed(options.iterations, empty_us, full_us, options.slow_down)
     return rounded({"slow_iterations": slow, "empty_us": empty_us, "full_us": full_us}, 4)  # type: ignore[no-any-return]
 
 
 def sessions(engine: Engine, options: argparse.Namespace, earlier: list[Session]) -> Iterator[Session]:
-    """Those that are missing. One that fails is measured again; FAILURES_IN_A_ROW are too many. Raises MatrixError."""
+    """Those that are missing. Raises MatrixError."""
     settings = settings_of(options, engine, earlier)
     say(described(settings))
     counts = {BASELINE: options.iterations, AGAIN: options.iterations, SLOW: settings["slow_iterations"]}
     matrix = matrix_of(options.server, counts, options.connections, schedule_of(options))
     sides = sides_of(engine, matrix, tell)
-    number, failed = len(earlier) + 1, 0
-    while number <= options.sessions:
+    for number in range(len(earlier) + 1, options.sessions + 1):
+        yield patiently(f"session {number}", partial(session, engine, sides, number, settings))
+
+
+def patiently(name: str, work: Callable[[], T]) -> T:
+    """Do it again where it fails; the error of the last of ATTEMPTS is raised."""
+    for _ in range(ATTEMPTS - 1):
         try:
-            yield session(engine, sides, number, settings)
+            return work()
         except MatrixError as error:
-            failed += 1
-            say(f"session {number} failed: {error}")
-            if failed == FAILURES_IN_A_ROW:
-                raise
-            continue
-        number, failed = number + 1, 0
+            say(f"{name} failed, and is tried again: {error}")
+    return work()
 
 
 def described(settings: Mapping[str, Any]) -> str:

@@ -164,8 +164,12 @@ def calibrate(engine: Engine, sides: Sides, *, pairs: int, slice_s: float) -> tu
 
 @contextmanager
 def opened(name: EngineName, run: str) -> Iterator[Engine]:
-    """An engine that is closed at the end, however it comes: Ctrl-C and SIGTERM leave nothing behind."""
-    signal.signal(signal.SIGTERM, _interrupt)
+    """An engine that is closed at the end, however it comes: Ctrl-C and SIGTERM leave nothing behind.
+
+    SIGINT is asked for too, because a shell's background jobs are started without it.
+    """
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _interrupt)
     engine = choose_engine(name, run, ROOT / ".cache")
     try:
         yield engine

@@ -202,3 +202,18 @@ def test_sessions_measured_in_another_way_are_not_mixed(tmp_path: Path) -> None:
     options.connections = 16
     with pytest.raises(LoadFailed, match="another connections"):
         method_bench.settings_of(options, engine, earlier)
+
+
+def test_work_that_fails_is_tried_three_times() -> None:
+    tried: list[int] = []
+
+    def fails_until(last: int) -> int:
+        tried.append(len(tried) + 1)
+        if tried[-1] < last:
+            raise LoadFailed("busy")
+        return tried[-1]
+
+    assert method_bench.patiently("it", lambda: fails_until(3)) == 3
+    tried.clear()
+    with pytest.raises(LoadFailed, match="busy"):
+        method_bench.patiently("it", lambda: fails_until(4))
