@@ -11,5 +11,6 @@ only lay it out; each is `render(run, records)`:
 | `json_text`| str, versioned              | programs                                       |
 | `picture`  | bytes, SVG                  | README; the same records give the same bytes   |
 
-`table.tables` and `pivot.pivots` are the parts, for who wants one table alone.
+`pivot.pivots`, `flat.flats` and `table.tables` are the parts, for who wants one table alone. What they share:
+`reading` (what is compared with what), `axes` (values in words), `measures` (figures in words).
 """

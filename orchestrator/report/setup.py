@@ -87,7 +87,7 @@ def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
 def _measuring(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     yield _schedule(run, records)
     if run.stopped:
-        yield f"No further round: {run.stopped.rstrip('.')}."
+        yield f"Why measuring ended: {run.stopped.rstrip('.')}."
     if "overhead_s_per_cell" in run.costs:
         share = run.costs.get("orchestrator_cpu_share", 0.0)
         yield (
@@ -147,11 +147,12 @@ def _rounds(records: Sequence[Record]) -> int:
 
 
 def _schedule(run: RunFile, records: Sequence[Record]) -> str:
-    """With a precision asked for, the rounds that it took."""
+    """With a precision asked for, the rounds that it took: the fewest of any comparison, and the most."""
     plan = run.schedule
-    rounds = _rounds(records) if run.stopped else plan.get("rounds", 0)
+    rounds, most = plan.get("rounds", 0), _rounds(records) if run.stopped else 0
+    told = f"{rounds} to {count(most, 'round')}" if 0 < rounds < most else count(rounds, "round")
     return (
-        f"{count(rounds, 'round')} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
+        f"{told} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
         f"{plan.get('slice_s', 0):g} s, the cells' slices interleaved in random order, seed {run.seed}; "
         "intervals by hierarchical bootstrap."
     )

@@ -246,10 +246,11 @@ def test_a_run_without_a_picture_says_so() -> None:
 
 def test_why_an_adaptive_run_ended_is_a_fact() -> None:
     records = sample((32,))
-    run = run_file(records, stopped="every ratio is known to 3 %", schedule={"rounds": 2, "slices": 3, "slice_s": 1.0})
+    why = "every ratio is known to 3 %: after 3 rounds"
+    run = run_file(records, stopped=why, schedule={"rounds": 2, "slices": 3, "slice_s": 1.0})
     facts = document(run, records).facts
-    assert "No further round: every ratio is known to 3 %." in facts
-    assert any(fact.startswith("3 rounds (fresh starts)") for fact in facts)
+    assert f"Why measuring ended: {why}." in facts
+    assert any(fact.startswith("2 to 3 rounds (fresh starts)") for fact in facts)
 
 
 def test_runs_of_before_references_read_the_same() -> None:
