@@ -12,7 +12,7 @@ from orchestrator.report.text import listed
 
 def noise_lines(made: Sequence[Entry]) -> tuple[str, ...]:
     """What each pair differs by, how small a difference proves nothing, and which pairs are resolved all the same."""
-    pairs = [(entry, ratio) for entry, ratio, bound in usable(made) if bound != "?" and ratio.low is not None]
+    pairs = [(entry, ratio) for entry, ratio, bound in usable(made) if not bound and ratio.low is not None]
     if not pairs:
         return ("No pair has an interval that may be used: the noise floor is not known.",)
     floor = max(_reach(ratio) for _, ratio in pairs)

@@ -36,7 +36,11 @@ class PivotCell:
     @property
     def text(self) -> str:
         """≥12.3k · 1.4× a"""
-        known = " · ".join(self.texts) if {*self.texts} - {NONE} else NONE
+        return self.said(len(self.texts))
+
+    def said(self, figures: int) -> str:
+        """The first so many figures, and the marks."""
+        known = " · ".join(self.texts[:figures]) if {*self.texts[:figures]} - {NONE} else NONE
         return f"{known}{' ' * bool(self.marks)}{self.marks}"
 
 

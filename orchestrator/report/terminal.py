@@ -51,6 +51,29 @@ class Fitted:
         return grid
 
 
+@dataclass(frozen=True)
+class FittedPivot:
+    """A pivot whole where the terminal is wide enough, else with as many figures of each place as fit, one at least."""
+
+    pivot: Pivot
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        most = len(self.pivot.show)
+        grids = [self._grid(number) for number in range(most, 0, -1)]
+        fitting = [grid for grid in grids if _width(console, options, grid) <= options.max_width]
+        shown = fitting[0] if fitting else grids[-1]
+        yield shown
+        if shown is not grids[0]:
+            yield _indented(f"all figures need {_width(console, options, grids[0])} columns", "yellow")
+
+    def _grid(self, figures: int) -> Grid:
+        grid = _grid(("server", *self.pivot.headings))
+        for row in self.pivot.rows:
+            texts = [cell.said(figures) if cell else NONE for cell in row.cells]
+            grid.add_row(*map(_text, (row.name, *texts)))
+        return grid
+
+
 def render(run: RunFile, records: Sequence[Record]) -> Group:
     """The whole report. What a reader needs first stands last, right above the prompt."""
     whole = document(run, records)
@@ -72,13 +95,10 @@ def table(item: Table) -> Group:
 
 def pivot(item: Pivot) -> Group:
     """Servers × the values of an axis."""
-    grid = _grid(("server", *item.headings))
-    for row in item.rows:
-        grid.add_row(_text(row.name), *(_text(cell.text if cell else NONE) for cell in row.cells))
     return Group(
         _title(f"{item.title}: {item.told}", item.common),
         *map(_warning, item.warnings),
-        grid,
+        FittedPivot(item),
         _indented(item.note, "dim"),
         *_footnotes(item.footnotes),
         *map(_text, item.conclusions),

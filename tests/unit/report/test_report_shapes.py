@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from pathlib import Path
 from typing import get_args
 from xml.etree import ElementTree
@@ -215,6 +216,31 @@ def test_a_terminal_of_120_columns_keeps_tables_whole(name: str) -> None:
     assert max(map(len, lines)) <= 120
     heads = [line for line in lines if line.lstrip().startswith(("rank  server", "server  "))]
     assert len(heads) >= 2
+
+
+@pytest.mark.parametrize(
+    ("width", "place"), [(140, "1.91k · 1.96× · 27.2 ms d"), (90, "1.91k · 1.96× d"), (70, "1.91k d")]
+)
+def test_a_narrow_terminal_gets_the_first_figures_of_each_place_and_is_told(width: int, place: str) -> None:
+    lines = shown(*SHAPES["workers"](), width).splitlines()
+    row = next(line for line in lines if line.startswith(" gunicorn/sync·flask  "))
+    assert re.split(r"  +", row)[2] == place
+    assert any("all figures need" in line for line in lines) == (width < 140)
+
+
+def test_ratios_may_refer_to_another_comparison() -> None:
+    against, view = {"tls": False}, {"across": "tls", "show": ["rps", "ratio"]}
+    items = [measured(cell(BASELINE, "starlette", tls=tls), rounds(10_000 * (2 - tls))) for tls in (False, True)]
+    made = assembled(items, "", against=against)
+    run = run_file(made, baseline="", against=against, view=view)
+    (pivot,) = pivots(run, made)
+    assert pivot.headings == ("no TLS", "TLS")
+    assert [cell.text for cell in pivot.rows[0].cells if cell] == ["20.1k · 1×", "10.0k · 0.50×"]
+    assert pivot.warnings == ()
+    assert pivot.conclusions[0] == (
+        "Resolved behind the same server with no TLS: uvicorn/standard·starlette with TLS (0.50×)."
+    )
+    assert [table.title for table in tables(run, made)] == ["item, 32 connections", "item, TLS, 32 connections"]
 
 
 @pytest.mark.parametrize("name", SHAPES)
