@@ -14,7 +14,7 @@ BIN := $(VENV)/bin
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 	@echo
-	@echo "  SUITE=quick|throughput|smoke|compiled|…  ENGINE=auto|docker|local  ARGS='--only granian*'"
+	@echo "  SUITE=quick|throughput|smoke|compiled|…  ENGINE=auto|docker|local  ARGS='--only granian* --precision 3%'"
 
 setup: $(VENV)/.ready ## make .venv with `matrix` and `loadgen`, from hashed locks
 

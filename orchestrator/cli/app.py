@@ -29,6 +29,7 @@ from orchestrator.cli.facts import gather, is_dead
 from orchestrator.cli.images import images_summary, images_table
 from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
+from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
@@ -106,14 +107,24 @@ def run(
     engine: Annotated[EngineName, typer.Option(help="auto: docker where one answers, else local")] = "auto",
     results: Results = RESULTS,
     resume: Annotated[Path | None, typer.Option(help="go on with the run in this folder")] = None,
-    seed: Annotated[int, typer.Option(help="of the random order of slices")] = 1,
+    seed: Annotated[int, typer.Option(help="of the random order of slices, and of the arrivals of open loops")] = 1,
+    precision: Annotated[
+        float | None,
+        typer.Option(
+            parser=share, metavar="SHARE", help="more rounds until every ratio is known to so much: `3%`, `0.03`"
+        ),
+    ] = None,
+    max_rounds: Annotated[
+        int | None, typer.Option(min=1, help="with a precision: the most rounds; by default what the suite has, or 30")
+    ] = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="the memory engine: invented figures")] = False,
 ) -> None:
     """Measure a suite: build images, start servers, drive load, write one JSON record per cell, show the tables.
 
-    Examples: `matrix run`, `matrix run smoke --engine local`, `matrix run throughput --only 'uvicorn*'`
+    Examples: `matrix run`, `matrix run smoke --engine local`, `matrix run throughput --only 'uvicorn*' --precision 3%`
     """
     source, selection = _selection(file, suite, only)
+    selection = with_stopping(selection, precision, max_rounds, read_run(resume)[0] if resume else None)
     folder = resume or results / f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}"
     chosen = choose_engine("memory" if dry_run else engine, folder.name, CACHE)
     if chosen.facts.name == "local":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console
@@ -10,6 +11,7 @@ from rich.table import Table
 
 from orchestrator.cells.expand import Selection
 from orchestrator.images.plan import images_of
+from orchestrator.records.precision import percent
 from orchestrator.spec.models import Matrix
 
 LEFT_OUT_SHOWN = 12
@@ -17,14 +19,23 @@ LEFT_OUT_SHOWN = 12
 
 def listing_json(selection: Selection) -> dict[str, Any]:
     """The same as one document; `schema` tells its form."""
+    references = selection.references() if selection.probe == "load" else {}
     return {
         "schema": "appserver-matrix/list/1",
         "suite": selection.suite,
         "baseline": selection.baseline,
+        "against": dict(selection.against),
+        "apart": list(selection.apart),
         "measuring_s": round(selection.seconds, 1),
         "schedule": selection.schedule.model_dump(),
         "cells": [
-            {"id": cell.id, "image": cell.image.id, "command": cell.variant.run, "options": cell.variant.options}
+            {
+                "id": cell.id,
+                "reference": references.get(cell.id, ""),
+                "image": cell.image.id,
+                "command": cell.variant.run,
+                "options": cell.variant.options,
+            }
             for cell in selection.cells
         ],
         "left_out": [{"id": item.id, "why": item.why} for item in selection.left_out],
@@ -35,8 +46,11 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
     """Cells in the order of the file; then what is left out, grouped by its reason."""
     about = matrix.suites[selection.suite].about
     console.print(f"[bold]{selection.suite}[/]: {about}" if about else f"[bold]{selection.suite}[/]")
+    for line in compared(selection):
+        console.print(f"[dim]{line}[/]", soft_wrap=True)
+    references = set(selection.references().values()) if selection.probe == "load" else set()
     for cell in selection.cells:
-        mark = "  [dim](baseline)[/]" if cell.variant.name == selection.baseline else ""
+        mark = "  [dim](reference)[/]" if cell.id in references else ""
         console.print(f"  {cell.id}{mark}", soft_wrap=True)
     _show_left_out(console, selection)
     images = images_of(matrix, selection.cells)
@@ -45,12 +59,30 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
     console.print(f"[dim]Other suites: {others}. Measure this one: matrix run {selection.suite}[/]")
 
 
+def compared(selection: Selection) -> Iterator[str]:
+    """What ratios refer to, and what is never compared."""
+    if selection.against:
+        values = ", ".join(f"{axis} {_shown(value)}" for axis, value in selection.against.items())
+        yield f"Each cell is compared with the one that has {values} and agrees in all else: (reference)."
+    elif selection.baseline:
+        yield f"Each cell is compared with {selection.baseline} under the same load: (reference)."
+    if selection.apart:
+        yield f"Cells that differ in {' or '.join(selection.apart)} are not compared with each other."
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def _duration(selection: Selection) -> str:
     plan = selection.schedule
     if selection.probe != "load":
         return f"the probe {selection.probe} takes them one by one."
+    more = (
+        f", and up to {plan.max_rounds} until ratios are known to {percent(plan.precision)}" if plan.precision else ""
+    )
     return (
-        f"{plan.rounds} rounds of {plan.slices} slices of {plan.slice_s:g} s: about {selection.seconds / 60:.1f} "
+        f"{plan.rounds} rounds{more} of {plan.slices} slices of {plan.slice_s:g} s: about {selection.seconds / 60:.1f} "
         "minutes of measuring, building the images aside."
     )
 

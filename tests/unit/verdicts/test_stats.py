@@ -63,6 +63,29 @@ def test_two_rounds_that_differ_much_are_the_weak_case() -> None:
     assert 0.82 <= coverage(2, 3, 0.15, 0.02, times=300) <= 0.95
 
 
+def stopped_by_width(random: np.random.Generator, own: float, within: float, precision: float, seed: int) -> Interval:
+    """The ratio, truly 2.0, of a run of three rounds or more that ends as soon as its half-width is the precision."""
+    above: Data = []
+    below: Data = []
+    while True:
+        above += simulated(random, 2000, np.zeros(1), own, within, 3)
+        below += simulated(random, 1000, np.zeros(1), own, within, 3)
+        found = stats.ratio(above, below, seed=seed) if len(above) >= 3 else None
+        if found and found.low and found.high and (found.high - found.low) / 2 / found.value <= precision:
+            return found
+
+
+# Nominal 0.95. Found with 400 simulations: 0.93 where rounds differ and their slices do not, 0.96 where both do.
+@pytest.mark.parametrize(("own", "within"), [(0.05, 0.0), (0.04, 0.05)])
+def test_stopping_by_width_keeps_the_coverage_and_adds_no_bias(own: float, within: float) -> None:
+    random = np.random.default_rng(20261130)
+    found = [stopped_by_width(random, own, within, 0.08, seed) for seed in range(80)]
+    hits = sum(one.low is not None and one.high is not None and one.low <= 2.0 <= one.high for one in found)
+    assert hits / len(found) >= 0.85
+    errors = [math.log(one.value / 2.0) for one in found]
+    assert abs(np.mean(errors)) < 2.5 * np.std(errors) / math.sqrt(len(errors))
+
+
 def test_drift_of_the_machine_hits_both_and_cancels() -> None:
     assert coverage(3, 3, 0.03, 0.1, drift=0.5) >= 0.91
     random = np.random.default_rng(7)

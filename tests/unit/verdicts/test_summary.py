@@ -18,6 +18,7 @@ NOTHING_OF_THE_SERVER = {
     "cpu_us", "cpu_user_us", "cpu_system_us", "voluntary_switches", "involuntary_switches", "memory_bytes",
     "memory_pss_bytes", "memory_peak_bytes", "processes",
 }  # fmt: skip
+OF_AN_OPEN_LOOP = {"rate_asked", "rate_share"}
 
 
 def load(server: dict[str, Any] | None, requests: int = 1000) -> dict[str, Any]:
@@ -80,7 +81,17 @@ def test_memory_that_may_not_be_read_is_unknown() -> None:
 def test_a_server_that_was_not_seen_has_its_throughput_only() -> None:
     found = of(load(None), idle=(None, None))
     unknown = {name for name, value in vars(found).items() if value is None}
-    assert unknown == NOTHING_OF_THE_SERVER | {"memory_idle_bytes", "memory_idle_pss_bytes"}
+    assert unknown == NOTHING_OF_THE_SERVER | {"memory_idle_bytes", "memory_idle_pss_bytes"} | OF_AN_OPEN_LOOP
+
+
+def test_of_an_open_loop_those_in_time_are_a_share_of_all_that_were_due() -> None:
+    """The first slice was asked for 1100 requests by chance, and had 990 answers at its end; the second 900 and all."""
+    documents = ({"requests": 1080, "errors": {"timeout": 20}, "rps": 990.0}, {"requests": 900, "rps": 900.0})
+    slices = tuple(Slice(0, "", {**load({}), "elapsed_s": 1.0, **document}, 0.0, 1000.0) for document in documents)
+    found = figures([Round(1, Check(0.1, {}, (), True, False), slices)])
+    assert found is not None
+    assert found.rate_asked == pytest.approx(1000)
+    assert found.rate_share == pytest.approx(1890 / 2000)
 
 
 def test_a_ratio_of_cpu_is_above_one_for_the_cheaper() -> None:
