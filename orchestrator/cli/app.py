@@ -149,7 +149,8 @@ def report(
     form: Annotated[Form, typer.Option("--format", help="how to show it")] = "terminal",
     output: Annotated[Path | None, typer.Option("--output", "-O", help="write to this file")] = None,
     into: Annotated[
-        Path | None, typer.Option(help="put its main table into this page, at <!-- results:SUITE -->")
+        Path | None,
+        typer.Option(exists=True, dir_okay=False, help="put its main table into this page, at <!-- results:SUITE -->"),
     ] = None,
     results: Results = RESULTS,
 ) -> None:
