@@ -139,13 +139,6 @@ def _client_late(_: Facts, load: Mapping[str, Any]) -> str:
     return f"{late['requests']} of {due_of(load)} requests went out over {bound:g} ms late, one {worst:.1f} ms"
 
 
-def _overloaded(facts: Facts, load: Mapping[str, Any]) -> str:
-    if not facts.cell.open:
-        return ""
-    due, in_time = due_of(load), in_time_of(load)
-    return f"{in_time} of {due} requests that were due had an answer at the end" if in_time < IN_TIME * due else ""
-
-
 def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
     host, server = load.get("host"), load.get("server")
     if not host or not server:
@@ -204,6 +197,12 @@ def _mixed(facts: Facts) -> str:
     return f"{len(failed)} of {len(facts.rounds)} rounds failed: {reason}"
 
 
+def _overloaded(facts: Facts) -> str:
+    loads = [slice_.load for slice_ in facts.slices()] if facts.cell.open else []
+    due, in_time = sum(map(due_of, loads)), sum(map(in_time_of, loads))
+    return f"{in_time} of {due} requests that were due had an answer in their slice" if in_time < IN_TIME * due else ""
+
+
 def _unstable(facts: Facts) -> str:
     if facts.spread is None or facts.spread <= UNSTABLE_SPREAD:
         return ""
@@ -224,10 +223,6 @@ SLICE_RULES = (
         "client_late", "unranked", 0.34, "stop what else runs here, or give the load generator more CPUs", _client_late
     ),
     SliceRule(
-        "overloaded", "unranked", 0.34, "measure at a lower `open`; where single requests are slow, in longer slices",
-        _overloaded,
-    ),
-    SliceRule(
         "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
     ),
     SliceRule("throttled", "unranked", 0.34, "lift the CPU quota of what runs here, or cool the machine", _throttled),
@@ -239,6 +234,10 @@ SLICE_RULES = (
 CELL_RULES = (
     CellRule("undeclared_config", "unranked", "fix the entry's options or what it declares", _undeclared),
     CellRule("mixed", "unranked", "read the failed round's log in the record", _mixed),
+    CellRule(
+        "overloaded", "unranked", "measure at a lower `open`; where single requests are slow, in longer slices",
+        _overloaded,
+    ),
     CellRule(
         "emulated", "unranked", "use an image of this machine's own architecture",
         lambda facts: "the image is of another architecture than the machine" if facts.emulated else "",
