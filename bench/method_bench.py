@@ -40,6 +40,7 @@ RUNS = 3
 WARMUP_S, FIRST_WARMUP_S, USUAL_WARMUP_S = 0.1, 0.5, 1.0
 CALIBRATION_PAIRS, CALIBRATION_SLICE_S = 10, 0.5
 ATTEMPTS = 3
+COMMAND = shlex.join(["python", "-m", "bench.method_bench", *sys.argv[1:]])
 
 T = TypeVar("T")
 
@@ -118,7 +119,7 @@ def settings_of(options: argparse.Namespace, engine: Engine, earlier: list[Sessi
     """
     wanted = asked(options, engine)
     if not earlier:
-        return wanted | measured_iterations(options, engine)
+        return wanted | measured_iterations(options, engine) | {"command": COMMAND}
     known = dict(earlier[-1].settings)
     other = [name for name, value in wanted.items() if known.get(name) != value]
     if other:
@@ -184,12 +185,12 @@ def run(options: argparse.Namespace) -> None:
             say(f"session {made.number} of {options.sessions}: {made.took_s:.0f} s, {left_s / 60:.0f} minutes left")
 
 
-def report(path: Path, command: str) -> str:
-    """The tables of a file, and how it was made. Raises LoadFailed where it holds no session."""
+def report(path: Path) -> str:
+    """The tables of a file, and the command that began it. Raises LoadFailed where it holds no session."""
     found = [Session.from_json(line) for line in read_lines(path)]
     if not found:
         raise LoadFailed(f"{path} holds no session")
-    return f"$ {command}\n{described(found[-1].settings)}; {len(found)} sessions\n\n{table(found)}"
+    return f"$ {found[0].settings['command']}\n{described(found[-1].settings)}; {len(found)} sessions\n\n{table(found)}"
 
 
 def parsed() -> argparse.Namespace:
@@ -210,10 +211,10 @@ def parsed() -> argparse.Namespace:
 
 
 def main() -> int:
-    options, command = parsed(), shlex.join(["python", "-m", "bench.method_bench", *sys.argv[1:]])
+    options = parsed()
     if options.report is not None:
-        return finish(lambda: None, lambda: report(options.report, command))
-    return finish(lambda: run(options), lambda: report(options.out, command))
+        return finish(lambda: None, lambda: report(options.report))
+    return finish(lambda: run(options), lambda: report(options.out))
 
 
 if __name__ == "__main__":
