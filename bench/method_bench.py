@@ -30,7 +30,7 @@ from bench.method_table import AGAIN, BASELINE, SLOW, Session, table
 from bench.sides import Sides, calibrate, matrix_of, opened, sides_of, slowed, started
 from bench.slices import Slice, slice_of
 from orchestrator.engines.protocol import Engine
-from orchestrator.errors import LoadFailed, MatrixError
+from orchestrator.errors import LoadFailed, MatrixError, SpecError
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.rounds import measure_round
 from orchestrator.spec.models import Schedule
@@ -93,7 +93,13 @@ def session(engine: Engine, sides: Sides, number: int, settings: Mapping[str, An
 
 
 def schedule_of(options: argparse.Namespace) -> Schedule:
-    slices = max(1, round(options.seconds / (options.rounds * options.slice)))
+    """Raises SpecError where there are too few rounds or slices for an interval."""
+    slices = round(options.seconds / (options.rounds * options.slice))
+    if options.rounds < 2 or slices < 2:
+        raise SpecError(
+            f"{options.rounds} rounds of {slices} slices give no interval",
+            next_step="two of each are needed: more --seconds, or a shorter --slice",
+        )
     return Schedule(
         rounds=options.rounds, slices=slices, slice_s=options.slice, warmup_s=WARMUP_S, first_warmup_s=FIRST_WARMUP_S
     )

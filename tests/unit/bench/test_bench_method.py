@@ -217,3 +217,9 @@ def test_work_that_fails_is_tried_three_times() -> None:
     tried.clear()
     with pytest.raises(LoadFailed, match="busy"):
         method_bench.patiently("it", lambda: fails_until(4))
+
+
+@pytest.mark.parametrize(("seconds", "rounds"), [(1.0, 2), (15.0, 1)])
+def test_too_few_slices_or_rounds_are_refused(seconds: float, rounds: int) -> None:
+    with pytest.raises(SpecError, match="give no interval"):
+        method_bench.schedule_of(argparse.Namespace(seconds=seconds, rounds=rounds, slice=0.5))
