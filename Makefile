@@ -62,7 +62,9 @@ readme: setup ## the tables and the picture of README and docs/results.md anew, 
 		page=README.md; grep -q "results:$$(basename $$run) -->" $$page || page=docs/results.md; \
 		$(BIN)/matrix report $$run --into $$page || exit 1; \
 	done
-	@$(BIN)/matrix report results/reference/throughput --format svg -O docs/throughput.svg
+	@for run in throughput shutdown; do \
+		$(BIN)/matrix report results/reference/$$run --format svg -O docs/$$run.svg || exit 1; \
+	done
 
 wheels: setup ## which wheels exist of SERVERS (default: all), for each Python, libc and architecture
 	@$(BIN)/matrix wheels $(or $(SERVERS),all) $(ARGS)

@@ -17,6 +17,7 @@ _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 LEFT = frozenset(
     (
         "server",
+        "tuned with",
         "where",
         "system packages",
         "marks",
