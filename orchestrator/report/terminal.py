@@ -136,7 +136,7 @@ def _grid(columns: Sequence[str]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in columns:
         justify: JustifyMethod = "left" if column in LEFT else "right"
-        grid.add_column(Text(column), justify=justify, overflow="fold")
+        grid.add_column(Text(plain(column)), justify=justify, overflow="fold")
     return grid
 
 
