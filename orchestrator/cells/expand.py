@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
@@ -58,6 +58,22 @@ class Selection:
             return {own: other for own, other in found.items() if other in known}
         base = {self.comparison(cell): cell.id for cell in reversed(self.cells) if cell.variant.name == self.baseline}
         return {cell.id: base[key] for cell in self.cells if (key := self.comparison(cell)) in base}
+
+    def side_by_side(self, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
+        """The cells in groups: what is compared, or runs on the same server, is in one group. Groups need not meet."""
+        references = self.references()
+        groups: dict[object, list[Cell]] = {}
+        for cell in cells:
+            keys = [self.comparison(cell), cell.launch_id, cell.id, references.get(cell.id, cell.id)]
+            met = {id(groups[key]): groups[key] for key in keys if key in groups}
+            whole = [*(other for group in met.values() for other in group), cell]
+            for key, group in list(groups.items()):
+                if id(group) in met:
+                    groups[key] = whole
+            groups.update(dict.fromkeys(keys, whole))
+        at = {cell.id: number for number, cell in enumerate(cells)}
+        found = {id(group): sorted(group, key=lambda cell: at[cell.id]) for group in groups.values()}
+        return tuple(tuple(group) for group in sorted(found.values(), key=lambda group: at[group[0].id]))
 
     def is_baseline(self, cell: Cell) -> bool:
         """Whether ratios may refer to a cell like this one."""

@@ -42,7 +42,7 @@ from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
 from orchestrator.images.context import Context, loadgen_context, server_context
 from orchestrator.images.host import host_settings
-from orchestrator.images.plan import LOADGEN, Base, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.images.plan import LOADGEN, Base, BaseFacts, BuiltImage, ImageSpec, unfinished
 
 CALL_TIMEOUT_S = 60
 POLL_S = 0.05
@@ -200,13 +200,24 @@ class DockerEngine:
         digest = context.digest(args, *(used.digest for used in bases.values()))
         tag = f"{spec.key.flavour}-{spec.key.mode}-py{spec.key.python}-{digest}"
         reference = f"{_REPOSITORY}/{spec.key.image}:{tag}"
-        if self.digest(reference) is None:
+        report = self._report(reference) if self.digest(reference) else None
+        if report is None or unfinished(report):
             self._shared(spec, base, context, say)
             say(f"building {spec.key.id}")
-            self._build(
-                context, spec.dockerfile, reference, args | {name: used.reference for name, used in bases.items()}
-            )
-        return self._made(spec, reference, base, self._report(reference))
+            wanted = args | {name: used.reference for name, used in bases.items()}
+            report = self._installed(context, spec.dockerfile, reference, wanted, fresh=report is not None)
+        return self._made(spec, reference, base, report)
+
+    def _installed(
+        self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, fresh: bool
+    ) -> Mapping[str, Any]:
+        """Build an image and read its report. The engine's cache may hold an install that ended at its time limit."""
+        began = time.monotonic()
+        self._build(context, dockerfile, reference, args, fresh=fresh)
+        report = self._report(reference)
+        if unfinished(report) and time.monotonic() - began < sum(report["seconds"].values()):
+            return self._installed(context, dockerfile, reference, args, fresh=True)
+        return report
 
     def prepare(self, say: Say) -> BuiltImage:
         base = self._base(LOADGEN.base, say)
@@ -228,7 +239,7 @@ class DockerEngine:
 
     def _build(
         self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, prefix: str = "",
-        target: str = "", labels: Mapping[str, str] | None = None,
+        target: str = "", labels: Mapping[str, str] | None = None, fresh: bool = False,
     ) -> None:  # fmt: skip
         host = host_settings()
         extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
@@ -237,7 +248,7 @@ class DockerEngine:
             lines = self._client.api.build(
                 fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
                 buildargs={**host.build_args(), **args}, labels=dict(labels or {LABEL_KIND: "image"}), target=target,
-                rm=True, forcerm=True, decode=True, timeout=3600,
+                nocache=fresh, rm=True, forcerm=True, decode=True, timeout=3600,
             )  # fmt: skip
             self._follow(lines, reference)
         except ENGINE_ERRORS as error:

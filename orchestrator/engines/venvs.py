@@ -15,7 +15,7 @@ from pathlib import Path
 from orchestrator.engines.protocol import Say
 from orchestrator.errors import BuildFailed
 from orchestrator.images.host import host_settings
-from orchestrator.images.plan import ROOT, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.images.plan import ROOT, BaseFacts, BuiltImage, ImageSpec, unfinished
 
 REPORT = "install.json"
 FRAMEWORKS = ROOT / "images" / "apps" / "requirements.txt"
@@ -29,7 +29,7 @@ def build_environment(spec: ImageSpec, folder: Path, say: Say) -> BuiltImage:
     """The environment of an image, made or found. Raises BuildFailed where the package index cannot be reached."""
     digest = _digest(spec)
     venv = folder / f"{spec.key.image}-{spec.key.mode}-py{platform.python_version()}-{digest}"
-    if not (venv / REPORT).is_file():
+    if not (venv / REPORT).is_file() or unfinished(json.loads((venv / REPORT).read_text())):
         shutil.rmtree(venv, ignore_errors=True)
         say(f"installing {spec.key.id}")
         _frameworks(venv)

@@ -99,6 +99,11 @@ class BuiltImage:
         return {package["name"]: package["version"] for package in self.install.get("packages", ())}
 
 
+def unfinished(report: Mapping[str, Any]) -> bool:
+    """Whether an install ended at its time limit. It may not the next time, so such an image is made anew."""
+    return bool((report.get("error") or {}).get("kind") == "timeout")
+
+
 def base_of(matrix: Matrix, flavour: str, python: str) -> Base:
     """The base of a flavour for a Python version."""
     entry = matrix.flavours[flavour]

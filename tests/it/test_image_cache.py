@@ -62,6 +62,18 @@ def build_image(client: Any, name: str, dockerfile: str) -> None:
     client.images.build(fileobj=io.BytesIO(context.tar()), custom_context=True, tag=name, rm=True)
 
 
+def test_an_install_that_ran_out_of_time_is_tried_again(engine: DockerEngine, client: Any) -> None:
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    spec = images_of(matrix, expand(matrix, "installs", only=("waitress*slim·wheel*",)).cells)[0]
+    whole = engine.build(spec, print)
+    report = '{"outcome": "failed", "seconds": {"build": 900}, "error": {"kind": "timeout", "line": "too late"}}'
+    build_image(client, whole.reference, f"FROM {whole.digest}\nUSER 0\nRUN echo '{report}' >/opt/venv/install.json\n")
+    told: list[str] = []
+    again = engine.build(spec, told.append)
+    assert [text for text in told if text.startswith("building")]
+    assert again.install["outcome"] == whole.install["outcome"] != "failed"
+
+
 def test_clean_takes_what_is_ours_and_nothing_else(client: Any) -> None:
     ours, others = "appserver-matrix/test-clean:1", "test-clean-not-ours:1"
     for name, label in ((ours, "appserver-matrix.kind=image"), (others, "somebody.else=1")):
