@@ -211,11 +211,14 @@ class DockerEngine:
     def _installed(
         self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, fresh: bool
     ) -> Mapping[str, Any]:
-        """Build an image and read its report. The engine's cache may hold an install that ended at its time limit."""
+        """Build an image and read its report. `fresh`: with an install of its own, none that the engine's cache holds.
+
+        That may be one which ended at its time limit, and it may be there under another image's name.
+        """
         began = time.monotonic()
-        self._build(context, dockerfile, reference, args, fresh=fresh)
+        self._build(context, dockerfile, reference, {**args, "ATTEMPT": str(time.time_ns())} if fresh else args)
         report = self._report(reference)
-        if unfinished(report) and time.monotonic() - began < sum(report["seconds"].values()):
+        if not fresh and unfinished(report) and time.monotonic() - began < sum(report["seconds"].values()):
             return self._installed(context, dockerfile, reference, args, fresh=True)
         return report
 
@@ -239,7 +242,7 @@ class DockerEngine:
 
     def _build(
         self, context: Context, dockerfile: str, reference: str, args: Mapping[str, str], *, prefix: str = "",
-        target: str = "", labels: Mapping[str, str] | None = None, fresh: bool = False,
+        target: str = "", labels: Mapping[str, str] | None = None,
     ) -> None:  # fmt: skip
         host = host_settings()
         extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
@@ -248,7 +251,7 @@ class DockerEngine:
             lines = self._client.api.build(
                 fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
                 buildargs={**host.build_args(), **args}, labels=dict(labels or {LABEL_KIND: "image"}), target=target,
-                nocache=fresh, rm=True, forcerm=True, decode=True, timeout=3600,
+                rm=True, forcerm=True, decode=True, timeout=3600,
             )  # fmt: skip
             self._follow(lines, reference)
         except ENGINE_ERRORS as error:

@@ -18,7 +18,7 @@ import pytest
 
 from orchestrator.engines import bases
 from orchestrator.engines.bases import MUSL, find_base, standin_reference
-from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.engines.docker import DockerEngine
 from orchestrator.errors import BuildFailed, EnvironmentProblem
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, Base, base_of
@@ -35,11 +35,6 @@ def tiny_rootfs() -> io.BytesIO:
         entry.size = 5
         archive.addfile(entry, io.BytesIO(b"world"))
     return io.BytesIO(stream.getvalue())
-
-
-@pytest.fixture(scope="module")
-def client() -> Any:
-    return connect()
 
 
 @pytest.fixture

@@ -10,25 +10,14 @@ from typing import Any
 import pytest
 
 from orchestrator.cells.expand import expand
-from orchestrator.engines.docker import DockerEngine, connect, remove_images
+from orchestrator.engines.docker import DockerEngine, remove_images
 from orchestrator.engines.inventory import Held, held_images
-from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, images_of
 from orchestrator.spec.loading import load_matrix
 
 pytestmark = pytest.mark.docker
 RUN = "test-image-cache"
-
-
-@pytest.fixture(scope="module")
-def client() -> Iterator[Any]:
-    try:
-        found = connect()
-    except EnvironmentProblem as problem:
-        pytest.skip(problem.what)
-    yield found
-    found.close()
 
 
 @pytest.fixture
@@ -66,12 +55,14 @@ def test_an_install_that_ran_out_of_time_is_tried_again(engine: DockerEngine, cl
     matrix = load_matrix(ROOT / "matrix.yaml").matrix
     spec = images_of(matrix, expand(matrix, "installs", only=("waitress*slim·wheel*",)).cells)[0]
     whole = engine.build(spec, print)
+    shared = named(client, whole.reference).layers[:-2]
     report = '{"outcome": "failed", "seconds": {"build": 900}, "error": {"kind": "timeout", "line": "too late"}}'
     build_image(client, whole.reference, f"FROM {whole.digest}\nUSER 0\nRUN echo '{report}' >/opt/venv/install.json\n")
     told: list[str] = []
     again = engine.build(spec, told.append)
     assert [text for text in told if text.startswith("building")]
     assert again.install["outcome"] == whole.install["outcome"] != "failed"
+    assert named(client, again.reference).layers[:-2] == shared  # only the install is made anew
 
 
 def test_clean_takes_what_is_ours_and_nothing_else(client: Any) -> None:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from orchestrator.cells.expand import expand
-from orchestrator.engines.docker import DockerEngine, connect
-from orchestrator.errors import EnvironmentProblem
+from orchestrator.engines.docker import DockerEngine
 from orchestrator.images.plan import ROOT
 from orchestrator.pipeline import Order, run
 from orchestrator.spec.loading import load_matrix
 
 pytestmark = pytest.mark.docker
 RUN = "test-lifecycle"
-
-
-@pytest.fixture
-def client() -> Iterator[Any]:
-    try:
-        found = connect()
-    except EnvironmentProblem as problem:
-        pytest.skip(problem.what)
-    yield found
-    found.close()
 
 
 def test_a_server_that_keeps_its_request_and_one_that_ignores_the_signal(tmp_path: Path, client: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +9,7 @@ import pytest
 
 from orchestrator.cells.expand import expand
 from orchestrator.engines.containers import LABEL_RUN
-from orchestrator.engines.docker import DockerEngine, connect
-from orchestrator.errors import EnvironmentProblem
+from orchestrator.engines.docker import DockerEngine
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.events import Event, ServersUp
 from orchestrator.pipeline import Order, run
@@ -21,16 +19,6 @@ from orchestrator.spec.loading import load_matrix
 pytestmark = pytest.mark.docker
 RUN = "test-throttled"
 PERIOD_US, QUOTA_US = 100_000, 5_000
-
-
-@pytest.fixture
-def client() -> Iterator[Any]:
-    try:
-        found = connect()
-    except EnvironmentProblem as problem:
-        pytest.skip(problem.what)
-    yield found
-    found.close()
 
 
 @pytest.fixture
