@@ -62,18 +62,17 @@ class Selection:
     def side_by_side(self, cells: Sequence[Cell]) -> tuple[tuple[Cell, ...], ...]:
         """The cells in groups: what is compared, or runs on the same server, is in one group. Groups need not meet."""
         references = self.references()
-        groups: dict[object, list[Cell]] = {}
+        groups: list[tuple[set[object], list[Cell]]] = []
         for cell in cells:
-            keys = [self.comparison(cell), cell.launch_id, cell.id, references.get(cell.id, cell.id)]
-            met = {id(groups[key]): groups[key] for key in keys if key in groups}
-            whole = [*(other for group in met.values() for other in group), cell]
-            for key, group in list(groups.items()):
-                if id(group) in met:
-                    groups[key] = whole
-            groups.update(dict.fromkeys(keys, whole))
+            keys: set[object] = {self.comparison(cell), cell.launch_id, cell.id, references.get(cell.id, cell.id)}
+            met = [group for group in groups if not keys.isdisjoint(group[0])]
+            groups = [group for group in groups if keys.isdisjoint(group[0])]
+            groups.append(
+                (keys.union(*(known for known, _ in met)), [*itertools.chain(*(own for _, own in met)), cell])
+            )
         at = {cell.id: number for number, cell in enumerate(cells)}
-        found = {id(group): sorted(group, key=lambda cell: at[cell.id]) for group in groups.values()}
-        return tuple(tuple(group) for group in sorted(found.values(), key=lambda group: at[group[0].id]))
+        found = [tuple(sorted(own, key=lambda cell: at[cell.id])) for _, own in groups]
+        return tuple(sorted(found, key=lambda group: at[group[0].id]))
 
     def is_baseline(self, cell: Cell) -> bool:
         """Whether ratios may refer to a cell like this one."""

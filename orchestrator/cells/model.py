@@ -7,6 +7,8 @@ from dataclasses import dataclass, replace
 from orchestrator.spec.resolved import Variant
 
 DOT = "·"
+COMPARED = ("workload", "tls", "open", "connections")
+"""Axes in which cells that are compared never differ; a suite's `apart` names more."""
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ class Cell:
     @property
     def comparison(self) -> tuple[object, ...]:
         """Cells that agree in this stand in one table: they differ in the server, and how it is set up."""
-        return (self.workload, self.tls, self.open, self.connections)
+        return tuple(getattr(self, axis) for axis in COMPARED)
 
     @property
     def closed(self) -> Cell:

@@ -12,6 +12,7 @@ from rich.table import Table
 from orchestrator.cells.expand import Selection
 from orchestrator.images.plan import images_of
 from orchestrator.records.precision import percent
+from orchestrator.spec.mistake import shown
 from orchestrator.spec.models import Matrix
 
 LEFT_OUT_SHOWN = 12
@@ -62,16 +63,12 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
 def compared(selection: Selection) -> Iterator[str]:
     """What ratios refer to, and what is never compared."""
     if selection.against:
-        values = ", ".join(f"{axis} {_shown(value)}" for axis, value in selection.against.items())
+        values = ", ".join(f"{axis} {shown(value)}" for axis, value in selection.against.items())
         yield f"Each cell is compared with the one that has {values} and agrees in all else: (reference)."
     elif selection.baseline:
         yield f"Each cell is compared with {selection.baseline} under the same load: (reference)."
     if selection.apart:
         yield f"Cells that differ in {' or '.join(selection.apart)} are not compared with each other."
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _duration(selection: Selection) -> str:

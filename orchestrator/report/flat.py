@@ -9,7 +9,7 @@ from orchestrator.records.model import Record, RunFile
 from orchestrator.report.axes import WORDS
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, common, entries, letters_of, names_of
-from orchestrator.report.measures import MEASURES, bare
+from orchestrator.report.measures import bare, heading
 from orchestrator.report.reading import Reading, reading
 from orchestrator.report.table import MARKS, RANK, Column, Table, footnotes, missing, rows
 from orchestrator.report.text import listed
@@ -88,5 +88,4 @@ def _axis(axis: str) -> Column:
 
 
 def _figure(name: str, base: str) -> Column:
-    heading = MEASURES[name].heading.format(base=base)
-    return Column(heading, lambda entry, summary: bare(name, entry, summary), main=name in ("rps", "ratio"))
+    return Column(heading(name, base), lambda entry, summary: bare(name, entry, summary), main=name in ("rps", "ratio"))

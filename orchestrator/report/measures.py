@@ -108,22 +108,24 @@ def heading(name: str, base: str) -> str:
 def whole(name: str, entry: Entry, summary: Summary) -> str:
     """For a column that says the unit: with its interval, where one is known."""
     measure = MEASURES[name]
-    found = measure.estimate(summary)
-    if found is None:
-        return NONE
-    words = _of_ratio(name, entry, summary) if measure.ratio else ""
     unit = measure.unit if measure.unit == " %" else ""
-    return words or interval(found, measure.sign(entry, summary), measure.number) + unit
+    return _said(name, entry, summary, lambda found, sign: interval(found, sign, measure.number) + unit)
 
 
 def bare(name: str, entry: Entry, summary: Summary) -> str:
     """With its unit, without its interval."""
     measure = MEASURES[name]
+    return _said(name, entry, summary, lambda found, sign: f"{sign}{measure.number(found.value)}{measure.unit}")
+
+
+def _said(name: str, entry: Entry, summary: Summary, text: Callable[[Estimate, str], str]) -> str:
+    """`text` of the estimate and its sign, or what stands in its place."""
+    measure = MEASURES[name]
     found = measure.estimate(summary)
     if found is None:
         return NONE
     words = _of_ratio(name, entry, summary) if measure.ratio else ""
-    return words or f"{measure.sign(entry, summary)}{measure.number(found.value)}{measure.unit}"
+    return words or text(found, measure.sign(entry, summary))
 
 
 def _of_ratio(name: str, entry: Entry, summary: Summary) -> str:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
+from orchestrator.cells.model import COMPARED
 from orchestrator.records.model import Estimate, Record, RunFile
 from orchestrator.report.axes import WORDS
 from orchestrator.spec.models import View
 
 SELF = Estimate(value=1.0, low=1.0, high=1.0)
 """The ratio of a cell to itself."""
-_COMPARED = ("workload", "tls", "open", "connections")
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def reading(run: RunFile, records: Sequence[Record]) -> Reading:
 
 
 def compared(run: RunFile) -> tuple[str, ...]:
-    return (*_COMPARED, *(axis for axis in run.apart if axis not in _COMPARED))
+    return (*COMPARED, *(axis for axis in run.apart if axis not in COMPARED))
 
 
 def _referred(run: RunFile, records: Sequence[Record]) -> list[Record]:

@@ -19,8 +19,13 @@ class Mistake:
     next_step: str = ""
 
 
+def shown(value: object) -> str:
+    """A value of an axis as matrix.yaml writes it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 def unknown(path: FieldPath, kind: str, name: str, valid: Iterable[str]) -> Mistake:
     """`name` stands where one of `valid` should."""
     names = list(valid)
-    shown = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
-    return Mistake(path, f"no {kind} is called {name!r}", nearest(name, names), f"one of: {shown}")
+    first = ", ".join(names[:12]) + (" …" if len(names) > 12 else "")
+    return Mistake(path, f"no {kind} is called {name!r}", nearest(name, names), f"one of: {first}")

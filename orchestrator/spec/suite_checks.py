@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from fnmatch import fnmatchcase
 
-from orchestrator.spec.mistake import Mistake, unknown
+from orchestrator.spec.mistake import Mistake, shown, unknown
 from orchestrator.spec.models import Axes, Filter, Matrix, Suite
 from orchestrator.spec.resolved import Variant
 from orchestrator.spec.yaml_text import FieldPath
@@ -140,7 +140,7 @@ def _against_mistakes(matrix: Matrix, path: FieldPath, suite: Suite) -> Iterator
     for axis in (axis for axis in given if axis in suite.apart):
         yield Mistake((*where, axis), f"{axis} stands in apart, too: cells that differ in it are not compared")
     if given and not any(absent) and all(len(values_of(suite, axis)) == 1 for axis in given):
-        named = ", ".join(f"{axis} {_shown(value)}" for axis, value in given.items())
+        named = ", ".join(f"{axis} {shown(value)}" for axis, value in given.items())
         yield Mistake(where, f"every cell has {named} and would refer to itself", "", "give the axes a second value")
 
 
@@ -151,8 +151,8 @@ def _absent(matrix: Matrix, path: FieldPath, axis: str, value: object, values: t
     named: dict[str, Iterable[str]] = {"flavour": matrix.flavours, "workload": matrix.workloads}
     if value not in named.get(axis, (value,)):
         return unknown(path, axis, str(value), named[axis])
-    shown = ", ".join(map(_shown, values))
-    return Mistake(path, f"no cell of the suite has {axis} {_shown(value)}", "", f"one of: {shown}; or add it to axes")
+    valid = ", ".join(map(shown, values))
+    return Mistake(path, f"no cell of the suite has {axis} {shown(value)}", "", f"one of: {valid}; or add it to axes")
 
 
 def _view_mistakes(path: FieldPath, suite: Suite) -> Iterator[Mistake]:
@@ -171,10 +171,6 @@ def values_of(suite: Suite, axis: str) -> tuple[object, ...]:
     if axis == "mode":
         found = [mode for value in found for mode in (("wheel", "sdist") if value == "default" else (value,))]
     return tuple(dict.fromkeys(found))
-
-
-def _shown(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _axes_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, axes: Axes) -> Iterator[Mistake]:
