@@ -88,15 +88,16 @@ class Selection:
         return plan.rounds * (first + len(self.cells) * plan.slices * (plan.slice_s + plan.warmup_s))
 
 
-def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = ()) -> Selection:
+def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = (), cpus: int = 1) -> Selection:
     """The cells of a suite. `only` keeps those whose id matches one of its patterns (`uvicorn*`, `*c32`).
 
+    `cpus`: how many a server gets, which is what `workers: cpus` stands for.
     Raises SpecError where the suite is unknown, a cell stands in it twice, or nothing is left.
     """
     suite = _suite(matrix, suite_name)
-    cells, left_out = _from_axes(matrix, suite.axes)
+    cells, left_out = _from_axes(matrix, suite.axes, cpus)
     for at, axes in enumerate(suite.include):
-        more, missing = _from_axes(matrix, axes)
+        more, missing = _from_axes(matrix, axes, cpus)
         _no_duplicates(f"suites.{suite_name}.include[{at}]", cells, more)
         cells, left_out = cells + more, left_out + missing
     cells, dropped = _with_closed_loops(*_excluded(cells, suite.exclude))
@@ -145,7 +146,7 @@ def _suite(matrix: Matrix, name: str) -> Suite:
     return matrix.suites[name]
 
 
-def _from_axes(matrix: Matrix, axes: Axes) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
+def _from_axes(matrix: Matrix, axes: Axes, cpus: int) -> tuple[tuple[Cell, ...], tuple[LeftOut, ...]]:
     cells: dict[str, Cell] = {}
     left_out: dict[str, LeftOut] = {}
     size = math.prod(len(values) for name, values in axes if name != "server")
@@ -157,7 +158,7 @@ def _from_axes(matrix: Matrix, axes: Axes) -> tuple[tuple[Cell, ...], tuple[Left
         apps = _apps(matrix, axes, variant)
         if not apps:
             left_out[variant.name] = LeftOut(variant.name, f"no app of this suite speaks {variant.protocol}")
-        for cell in _points(axes, variant, apps):
+        for cell in _points(axes, variant, apps, cpus):
             why = _unsupported(cell)
             if why:
                 left_out.setdefault(f"{cell.launch_id}", LeftOut(cell.launch_id, why))
@@ -171,10 +172,11 @@ def _apps(matrix: Matrix, axes: Axes, variant: Variant) -> tuple[str, ...]:
     return tuple(app for app in wanted if matrix.apps[app].protocol == variant.protocol)
 
 
-def _points(axes: Axes, variant: Variant, apps: tuple[str, ...]) -> Iterator[Cell]:
+def _points(axes: Axes, variant: Variant, apps: tuple[str, ...], cpus: int) -> Iterator[Cell]:
+    counts = [cpus if isinstance(workers, str) else workers for workers in axes.workers]
     threads: tuple[int | None, ...] = axes.threads if "threads" in variant.supports else (None,)
     for flavour, mode, python, app, workload, workers, thread, tls, connections in itertools.product(
-        axes.flavour, axes.mode, axes.python, apps, axes.workload, axes.workers, threads, axes.tls, axes.connections
+        axes.flavour, axes.mode, axes.python, apps, axes.workload, counts, threads, axes.tls, axes.connections
     ):
         install = ("sdist" if variant.sdist_only else "wheel") if mode == "default" else mode
         for tuned, twin, rate in itertools.product(axes.tuned, axes.twin, axes.open):

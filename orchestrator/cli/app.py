@@ -34,10 +34,12 @@ from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_
 from orchestrator.engines.choose import EngineName, choose_engine
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
 from orchestrator.engines.inventory import held_images
+from orchestrator.engines.local import own_cpus
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
 from orchestrator.images.plan import ROOT
+from orchestrator.measure.placement import place
 from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
 from orchestrator.records.model import Record, RunFile
@@ -292,7 +294,8 @@ def _run(order: Order, engine: Engine) -> tuple[RunFile, list[Record]]:
 def _selection(file: Path, suite: str, only: list[str] | None) -> tuple[MatrixFile, Selection]:
     source = load_matrix(file)
     try:
-        return source, expand(source.matrix, suite, only=tuple(only or ()))
+        cpus = len(place(source.matrix.cpus, own_cpus()).server)
+        return source, expand(source.matrix, suite, only=tuple(only or ()), cpus=cpus)
     except SpecError as error:
         raise source.located(error) from error
 

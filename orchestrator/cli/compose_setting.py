@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.bases import standin_reference
 from orchestrator.engines.docker import connect, has_image
+from orchestrator.engines.local import own_cpus
 from orchestrator.engines.protocol import Placement
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
@@ -23,7 +23,7 @@ def compose_setting(matrix: Matrix, cells: Sequence[Cell]) -> tuple[Placement, d
     try:
         client = connect(5)
     except EnvironmentProblem:
-        return place(matrix.cpus, tuple(range(os.cpu_count() or 1))), wanted
+        return place(matrix.cpus, own_cpus()), wanted
     for base, official in wanted.items():
         if base.standin and not has_image(client, official) and has_image(client, standin_reference(base)):
             wanted[base] = standin_reference(base)

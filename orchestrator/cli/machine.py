@@ -16,6 +16,8 @@ from pathlib import Path
 
 import psutil
 
+from orchestrator.engines.local import own_cpus
+
 WATCH_S = 0.5
 """How long other processes are watched."""
 
@@ -77,7 +79,7 @@ def read_machine(folder: Path) -> Machine:
         python_debug=bool(sysconfig.get_config_var("Py_DEBUG")),
         python_optimised="--enable-optimizations" in str(sysconfig.get_config_var("CONFIG_ARGS")),
         encoding=sys.stdout.encoding or locale.getpreferredencoding(False),
-        cpus=_cpus(),
+        cpus=own_cpus(),
         cgroup_cpus=_quota(),
         smt_siblings=_siblings(),
         load_average=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
@@ -114,12 +116,6 @@ def _cpu_seconds() -> Iterator[tuple[tuple[int, str], float]]:
     for process in psutil.process_iter(["name", "cpu_times"]):
         if times := process.info["cpu_times"]:
             yield (process.pid, process.info["name"]), times.user + times.system
-
-
-def _cpus() -> tuple[int, ...]:
-    if hasattr(os, "sched_getaffinity"):
-        return tuple(sorted(os.sched_getaffinity(0)))
-    return tuple(range(os.cpu_count() or 1))
 
 
 def _quota() -> float | None:

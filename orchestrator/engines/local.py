@@ -140,7 +140,7 @@ class LocalEngine:
         self._running: list[RunningProcess | ProcessObserver] = []
         self._closed = threading.Event()
         version = f"Python {platform.python_version()} on {platform.system()}"
-        self.facts = EngineFacts("local", version, _own_cpus(), why)
+        self.facts = EngineFacts("local", version, own_cpus(), why)
 
     def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
         return build_environment(spec, self._cache / "venvs", say)
@@ -181,7 +181,8 @@ class LocalEngine:
         self._running.clear()
 
 
-def _own_cpus() -> tuple[int, ...]:
+def own_cpus() -> tuple[int, ...]:
+    """The CPUs that this program may use; all of the machine's where the system does not tell (macOS)."""
     if hasattr(os, "sched_getaffinity"):
         return tuple(sorted(os.sched_getaffinity(0)))
     return tuple(range(os.cpu_count() or 1))

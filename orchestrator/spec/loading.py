@@ -14,7 +14,7 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Place, SpecError, SpecErrors
 from orchestrator.spec.checks import mistakes
-from orchestrator.spec.models import Matrix
+from orchestrator.spec.models import UNION_TAGS, Matrix
 from orchestrator.spec.wording import explained
 from orchestrator.spec.yaml_text import FieldPath, YamlText, dotted, parse_yaml
 
@@ -77,6 +77,6 @@ def _one_or_all(errors: Iterable[SpecError]) -> SpecError:
 
 def _explained(source: YamlText, detail: ErrorDetails) -> SpecError:
     of_key = detail["loc"][-1:] == ("[key]",) and detail["type"] != "extra_forbidden"
-    path: FieldPath = tuple(detail["loc"][:-1] if of_key else detail["loc"])
+    path: FieldPath = tuple(part for part in detail["loc"][: -1 if of_key else None] if part not in UNION_TAGS)
     what, near, step = explained(detail, path)
     return SpecError(what, place=source.place(path), nearest=near, next_step=step)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
 
 NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -30,6 +30,15 @@ Threads = Annotated[int, Field(ge=0, le=65536)]
 Percent = Annotated[int, Field(ge=0, le=200)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
 Python = Annotated[str, StringConstraints(pattern=PYTHON)]
+
+NUMBER, WORD = UNION_TAGS = "[number]", "[word]"
+"""What pydantic adds to the path of a field that takes a number or a word."""
+
+Workers = Annotated[
+    Annotated[PositiveInt, Tag(NUMBER)] | Annotated[Literal["cpus"], Tag(WORD)],
+    Discriminator(lambda value: WORD if isinstance(value, str) else NUMBER),
+]
+"""cpus: as many as there are CPUs for the server."""
 
 T = TypeVar("T")
 
@@ -147,7 +156,7 @@ class Axes(Model):
     python: Many[Python] = ("3.13",)
     app: Many[str] = ("all",)
     workload: Many[str] = ("item",)
-    workers: Many[PositiveInt] = (1,)
+    workers: Many[Workers] = Field(default=(1,), description="cpus: one for each CPU that servers get")
     threads: Many[Threads] = (4,)
     tls: Many[bool] = (False,)
     tuned: Many[bool] = Field(default=(False,), description="true: with the entry's `shutdown`")

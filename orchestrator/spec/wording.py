@@ -10,7 +10,8 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from orchestrator.errors import nearest
-from orchestrator.spec.models import NAME, PATH, PYTHON, Matrix
+from orchestrator.spec.mistake import shown
+from orchestrator.spec.models import NAME, PATH, PYTHON, WORD, Matrix
 from orchestrator.spec.yaml_text import FieldPath
 
 Words = tuple[str, str, str]
@@ -38,8 +39,10 @@ def explained(detail: ErrorDetails, path: FieldPath) -> Words:
     kind = detail["type"]
     if kind in _WANTED:
         return _wrong_type(_WANTED[kind], detail["input"])
-    found = _RULES.get(kind)
-    return found(detail["input"], detail.get("ctx", {}), path) if found else (detail["msg"], "", "")
+    found, ctx = _RULES.get(kind), detail.get("ctx", {})
+    if WORD in detail["loc"]:
+        ctx |= {"expected": f"a whole number or {ctx['expected']}"}
+    return found(detail["input"], ctx, path) if found else (detail["msg"], "", "")
 
 
 def keys_at(path: FieldPath) -> list[str]:
@@ -59,13 +62,11 @@ def _step(model: Any, part: str | int) -> Any:
 
 
 def _shown(value: object) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
     if isinstance(value, dict):
         return "a group of fields"
     if isinstance(value, list):
         return "a list"
-    text = repr(value)
+    text = shown(value) if isinstance(value, bool) else repr(value)
     return text if len(text) <= 60 else f"{text[:57]}…"
 
 

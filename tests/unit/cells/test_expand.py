@@ -70,6 +70,12 @@ def test_ids_are_unique_readable_and_stable(axes: dict[str, Any]) -> None:
     assert sorted(ids) == sorted(cell.id for cell in turned.cells)
 
 
+@pytest.mark.parametrize(("cpus", "workers"), [(1, {1, 2}), (2, {1, 2}), (17, {1, 2, 17})])
+def test_workers_for_each_cpu_of_the_server(cpus: int, workers: set[int]) -> None:
+    cells = expand(matrix_with({"workers": [1, 2, "cpus"]}), "s", cpus=cpus).cells
+    assert {cell.workers for cell in cells if "workers" in cell.variant.supports} == workers
+
+
 @given(SOME_AXES)
 @settings(max_examples=25, deadline=None)
 def test_every_point_is_a_cell_or_left_out_with_a_reason(axes: dict[str, Any]) -> None:
