@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from itertools import chain
 from statistics import fmean, median
@@ -187,6 +187,23 @@ CANDIDATES = (
 """Other estimators on the same slices as ours; the product does not use them."""
 
 
+TOGETHER = (2, 4)
+"""So many sessions are also judged as one, as if it had been that much longer."""
+
+
+def together(sessions: Sequence[Session], count: int) -> list[Session]:
+    """Disjoint groups of `count` sessions, each with the rounds of all its sessions; what is left over is left out."""
+    groups = [sessions[at : at + count] for at in range(0, len(sessions) - count + 1, count)]
+    return [
+        replace(
+            group[0],
+            ours={side: [*chain(*(one.ours[side] for one in group))] for side in group[0].ours},
+            ours_s=sum(one.ours_s for one in group),
+        )
+        for group in groups
+    ]
+
+
 @dataclass(frozen=True)
 class Row:
     """A method over all sessions: counts of declared differences, half-widths and seconds of load per server."""
@@ -238,6 +255,11 @@ def _of_metric(sessions: Sequence[Session], metric: Metric) -> str:
         f"again over baseline {_typical(sessions, AGAIN, metric)} (median of ours and its range)",
         head,
         *(_text(row(method, sessions, metric)) for method in METHODS),
+        *(
+            _text(row(replace(METHODS[0], name=f"ours, {count} sessions together"), grouped, metric))
+            for count in TOGETHER
+            if len(grouped := together(sessions, count)) > 1
+        ),
         "  other estimators on the slices of ours:",
         *(_text(row(method, sessions, metric)) for method in CANDIDATES),
     ]

@@ -149,10 +149,10 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
         for group in setting.order.selection.side_by_side(cells):
             rounds |= measure_round(setting.engine, replace(plan, cells=group), number, slices.counting(costs))
             slices.done += len(group) * plan.schedule.slices
-        costs.rounds_s += time.monotonic() - began
         costs.orchestrator_cpu_s += sum(s.orchestrator_s for r in rounds.values() for s in r.slices)
         done |= {own: (*done.get(own, ()), round_) for own, round_ in rounds.items()}
         made = _write_rounds(setting, done)
+        costs.rounds_s += time.monotonic() - began
         _tell_precision(setting, number, made)
     return made
 

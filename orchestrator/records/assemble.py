@@ -116,6 +116,7 @@ def _summary(
         between=found.spread.between,
         within=found.spread.within,
         latency_us=dict(found.latency_us),
+        latency_intervals_us={name: _estimate(one) for name, one in found.latency_intervals_us.items()},
         cpu_us_per_request=_estimate(found.cpu_us) if found.cpu_us else None,
         cpu_ratio=_estimate(cpu_ratio) if cpu_ratio else None,
         cpu_user_us_per_request=found.cpu_user_us,

@@ -81,6 +81,9 @@ class Summary(Stored):
     between: float | None = Field(description="relative spread of the rounds' medians")
     within: float | None = Field(description="relative spread of the slices inside a round")
     latency_us: dict[str, float] = Field(description="percentiles that the merged histogram supports, and `mean`")
+    latency_intervals_us: dict[str, Estimate] = Field(
+        default={}, description="of an open loop: the percentiles that each round has the samples for"
+    )
     cpu_us_per_request: Estimate | None = Field(description="CPU of the whole server tree over right answers")
     cpu_ratio: Estimate | None = Field(
         default=None, description="right answers per second of CPU over the baseline's: above 1 it needs less CPU"

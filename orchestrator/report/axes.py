@@ -39,7 +39,7 @@ def _numbers(noun: str, letter: str) -> Words:
         heading=lambda value: "none" if value is None else str(value),
         name=lambda value: "" if value is None else f"{letter}{value}",
         title=lambda value: f"no {noun}s" if value is None else count(value, noun),
-        against=lambda value: f"{noun}s {value}",
+        against=lambda value: count(value, noun),
         rising=True,
     )
 

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 from orchestrator.records.model import Estimate
 from orchestrator.report.entries import Entry, comparable
+from orchestrator.report.measures import MEASURES
 from orchestrator.report.noise import noise_lines
 from orchestrator.report.openloop import open_lines, overloaded
 from orchestrator.report.order import Span, above, chains, span
@@ -41,6 +42,7 @@ def conclusions(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
     found = (
         *(() if read.spans else referred(read, made)),
         *open_lines(made),
+        *(_by_latency(made, name) for name in ("p50", "p99")),
         _unresolved(ranked),
         line("Lower bounds, which may be faster than any row above them", *(e.name for e in ranked if e.bound)),
         _by_cpu(ranked),
@@ -65,13 +67,23 @@ def _by_cpu(ranked: Sequence[Entry]) -> str:
     bounds = [entry.span for entry in ranked if entry.bound and entry.span]
     doubtful = [e for e in ranked if e.span and any(e.bound or not above(bound, e.span) for bound in bounds)]
     dear = {entry.record.id: estimate for entry, estimate in zip(ranked, _cpu(ranked), strict=True) if estimate}
-    found = sorted((e for e in doubtful if e.record.id in dear), key=lambda entry: dear[entry.record.id].value)
-    if len(found) < 2:
-        return ""
-    told = found[0].name
-    for one, other in pairwise(found):
-        told += f" {_less(dear[one.record.id], dear[other.record.id])} {other.name}"
-    return f"By CPU per request, which the load generator does not limit: {told}."
+    told = _rising([(entry.name, dear[entry.record.id]) for entry in doubtful if entry.record.id in dear])
+    return f"By CPU per request, which the load generator does not limit: {told}." if told else ""
+
+
+def _by_latency(made: Sequence[Entry], name: str) -> str:
+    """The order of open loops, as far as the intervals of this percentile hold it up."""
+    sound = [(e.name, e.record.summary) for e in made if e.record.cell.open and e.record.summary and not e.outside]
+    found = [(row, estimate) for row, summary in sound if (estimate := MEASURES[name].estimate(summary))]
+    told = _rising([(row, estimate) for row, estimate in found if estimate.low is not None])
+    return f"By {name}: {told}." if told else ""
+
+
+def _rising(found: Sequence[tuple[str, Estimate]]) -> str:
+    """a < b ≈ c: by value, with what the intervals say of neighbours. Empty for a single one."""
+    order = sorted(found, key=lambda pair: pair[1].value)
+    steps = (f" {_less(one, other)} {name}" for (_, one), (name, other) in pairwise(order))
+    return order[0][0] + "".join(steps) if len(order) > 1 else ""
 
 
 def _less(one: Estimate, other: Estimate) -> str:

@@ -88,6 +88,8 @@ def _figures(summary: Summary) -> dict[str, Value]:
     for name, of in _ESTIMATES.items():
         if estimate := of(summary):
             found |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
+    for name, one in summary.latency_intervals_us.items():
+        found |= {f"latency_{name}_us_low": one.low, f"latency_{name}_us_high": one.high}
     return found | {f"latency_{name}_us": summary.latency_us.get(name) for name in _PERCENTILES}
 
 
@@ -112,7 +114,9 @@ COLUMNS = (
     "workload", "workers", "threads", "tls", "connections", "tuned", "twin", "open", "baseline", "reference",
     "outcome", "stage", "reason", "verdicts", "effects", "rank", "tied", "rps", "rps_low", "rps_high", "rate_asked",
     "rate_share", "ratio", "ratio_low", "ratio_high", "ratio_bound", "ceiling_share",
-    *(f"latency_{name}_us" for name in _PERCENTILES), "cpu_us_per_request", "cpu_us_per_request_low",
+    *(f"latency_{name}_us" for name in _PERCENTILES),
+    *(f"latency_{name}_us_{end}" for name in ("p50", "p99") for end in ("low", "high")),
+    "cpu_us_per_request", "cpu_us_per_request_low",
     "cpu_us_per_request_high", "cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "cpu_user_us_per_request",
     "cpu_system_us_per_request", "voluntary_switches_per_request", "involuntary_switches_per_request",
     "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes", "memory_idle_pss_bytes",

@@ -46,7 +46,9 @@ class Measure:
 
 
 def _latency(name: str) -> Measure:
-    return Measure(f"{name} ms", name, " ms", lambda summary: summary.latency_us.get(name), 1e3, loop="open")
+    return Measure(
+        f"{name} ms", name, " ms", lambda s: s.latency_intervals_us.get(name, s.latency_us.get(name)), 1e3, loop="open"
+    )
 
 
 def _percent(name: str, of: Callable[[Summary], float | None], number: Callable[[float], str] = three) -> Measure:

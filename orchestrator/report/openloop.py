@@ -26,12 +26,13 @@ def open_lines(made: Sequence[Entry]) -> tuple[str, ...]:
     found = [(e, e.record.summary) for e in made if e.record.cell.open and e.record.summary and not e.void]
     if not found:
         return ()
+    known = any(summary.latency_intervals_us for _, summary in found)
     late = [_told(entry, summary) for entry, summary in found if overloaded(entry.record)]
     return (
         line("Overloaded: the queue grew, and latencies only tell how long it was let to", *late)
         or "Every server kept up with what came in.",
         "What came in is a share of each server's own throughput: latencies compare servers that are equally busy, not "
-        "equally many requests. They have no intervals, so no order is resolved.",
+        f"equally many requests.{'' if known else ' They have no intervals, so no order is resolved.'}",
     )
 
 

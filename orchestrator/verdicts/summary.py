@@ -6,17 +6,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hdrh.histogram import HdrHistogram
-
-from orchestrator.measure.results import Round, due_of, in_time_of
-from orchestrator.verdicts import stats
+from orchestrator.measure.results import Round, Slice, due_of, in_time_of
+from orchestrator.verdicts import latency, stats
 from orchestrator.verdicts.stats import Interval, Spread
-
-HIGHEST_US = 60_000_000
-DIGITS = 3
-PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
-BEYOND = 10
-"""A percentile is given where at least so many samples lie beyond it."""
 
 Load = Mapping[str, Any]
 
@@ -27,7 +19,8 @@ class Figures:
 
     `memory_…` are of the whole tree: resident set and proportional set (`pss`), the largest at the end of any slice;
     `idle`, the largest of any round before its load; `peak`, what the largest sets of the processes come to.
-    `rate_…` are of an open loop: requests per second asked for, and the share of those due that were answered in time.
+    `rate_…` are of an open loop: requests per second asked for, and the share of those due that were answered in time;
+    so is `latency_intervals_us`, since the latencies of a closed one are those of a queue, and say what rps says.
     """
 
     slices: int
@@ -36,6 +29,7 @@ class Figures:
     rps: Interval
     spread: Spread
     latency_us: Mapping[str, float]
+    latency_intervals_us: Mapping[str, Interval]
     cpu_us: Interval | None
     cpu_user_us: float | None
     cpu_system_us: float | None
@@ -84,9 +78,19 @@ def per_cpu_s_of(load: Load) -> float | None:
 
 
 def ratio(own: Sequence[Round], reference: Sequence[Round], of: Callable[[Load], float | None]) -> Interval | None:
-    """Of a figure to that of another cell over the same rounds; None where no round holds both."""
-    pair = values(own, of), values(reference, of)
-    return stats.ratio(*pair) if any(a and b for a, b in zip(*pair, strict=False)) else None
+    """Of a figure to that of another cell, pass by pass; None where no pass holds both."""
+    pairs = [_pairs(one.slices, other.slices, of) for one, other in zip(own, reference, strict=False)]
+    if not any(pairs):
+        return None
+    return stats.ratio(*([[pair[side] for pair in round_] for round_ in pairs] for side in (0, 1)))
+
+
+def _pairs(
+    own: Sequence[Slice], reference: Sequence[Slice], of: Callable[[Load], float | None]
+) -> list[tuple[float, float]]:
+    """The figures of slices of the same pass, where both have one."""
+    both = ((of(one.load), of(other.load)) for one, other in zip(own, reference, strict=False))
+    return [(one, other) for one, other in both if one and other]
 
 
 def figures(rounds: Sequence[Round]) -> Figures | None:
@@ -101,6 +105,7 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
     user_share = _user_share(all_loads)
     checks = [round_.check for round_ in rounds if round_.check]
     rates = [[slice_.rate for slice_ in round_.slices if slice_.rate] for round_ in rounds]
+    seen = latency.histograms(rounds)
     client_s = sum(load["client"]["user_s"] + load["client"]["system_s"] for load in all_loads)
     opened = sum(load["connections"]["per_request"] * load["requests"] for load in all_loads)
     return Figures(
@@ -109,7 +114,8 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
         errors=sum(sum(load["errors"].values()) for load in all_loads),
         rps=stats.interval(rps),
         spread=stats.spread(rps),
-        latency_us=latencies(all_loads),
+        latency_us={"mean": latency.mean(all_loads), **latency.percentiles(seen)},
+        latency_intervals_us=latency.intervals(seen) if any(rates) else {},
         cpu_us=cpu_us,
         cpu_user_us=cpu_us.value * user_share if cpu_us and user_share is not None else None,
         cpu_system_us=cpu_us.value * (1 - user_share) if cpu_us and user_share is not None else None,
@@ -127,23 +133,6 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
         rate_asked=stats.centre(rates) if any(rates) else None,
         rate_share=sum(map(in_time_of, all_loads)) / sum(map(due_of, all_loads)) if any(rates) else None,
     )
-
-
-def latencies(all_loads: Sequence[Load]) -> dict[str, float]:
-    """Percentiles of the merged histograms that have ten samples beyond them, and the mean."""
-    merged = HdrHistogram(1, HIGHEST_US, DIGITS)
-    for load in all_loads:
-        merged.decode_and_add(load["latency"]["histogram"])
-    count = merged.get_total_count()
-    kept = [p for p in PERCENTILES if count * (1 - p / 100) >= BEYOND]
-    found = {f"p{p:g}": float(merged.get_value_at_percentile(p)) for p in kept}
-    return {"mean": _mean(all_loads), **found} if count else {}
-
-
-def _mean(all_loads: Sequence[Load]) -> float:
-    """Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
-    kept = [(load["requests"], load["latency"]["mean"]) for load in all_loads if load["requests"]]
-    return float(sum(count * mean for count, mean in kept) / sum(count for count, _ in kept))
 
 
 def _user_share(all_loads: Sequence[Load]) -> float | None:

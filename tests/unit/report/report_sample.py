@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
@@ -17,7 +18,7 @@ from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.records.assemble import Judging, Measured, records
-from orchestrator.records.model import Record, RunFile, Summary
+from orchestrator.records.model import Estimate, Record, RunFile, Summary
 from orchestrator.spec.models import Declares, Schedule, SystemPackages
 from orchestrator.spec.resolved import Variant
 
@@ -70,7 +71,8 @@ def rounds(
     check = Check(0.2, {"python": "3.13.5", "implementation": "CPython", "gil": True}, tuple(mismatches), True, False)
 
     def timed(number: int, at: int) -> Slice:
-        found = load(rps * DRIFT[number] * (1 + noise * (at - 1)), connections, changes)
+        luck = noise * math.cos(rps + 2 * at + number)  # of its own: what all have in common cancels in ratios
+        found = load(rps * DRIFT[number] * (1 + luck), connections, changes)
         return Slice(at, "2026-01-01T00:00:00", found, 0.0)
 
     return tuple(Round(number + 1, check, tuple(timed(number, at) for at in range(3))) for number in range(count))
@@ -114,11 +116,16 @@ def steady(records: Sequence[Record]) -> list[Record]:
 
 def _steady(summary: Summary) -> Summary:
     wide = {
-        name: estimate.model_copy(update={"low": estimate.value * 0.98, "high": estimate.value * 1.02})
+        name: _wide(estimate)
         for name in ("rps", "ratio", "cpu_us_per_request", "cpu_ratio")
         if (estimate := getattr(summary, name)) and estimate.low != estimate.high
     }
-    return summary.model_copy(update=wide)
+    latencies = {name: _wide(estimate) for name, estimate in summary.latency_intervals_us.items()}
+    return summary.model_copy(update=wide | {"latency_intervals_us": latencies})
+
+
+def _wide(estimate: Estimate) -> Estimate:
+    return estimate.model_copy(update={"low": estimate.value * 0.98, "high": estimate.value * 1.02})
 
 
 def _row_kinds(c: int) -> list[Measured]:

@@ -76,7 +76,7 @@ def test_columns_are_headed_in_the_readers_words() -> None:
 def test_ratios_name_what_they_refer_to() -> None:
     told = {name: only_pivot(name).told for name in ("workers", "images", "aa")}
     assert told == {
-        "workers": "requests/s · × workers 1 · p50, by workers",
+        "workers": "requests/s · × 1 worker · p50, by workers",
         "images": "requests/s · × slim wheel · memory · req/CPU × slim wheel, by flavour",
         "aa": "requests/s · × own name · CPU/req, by name",
     }
@@ -97,10 +97,10 @@ def test_a_row_holds_its_own_reference() -> None:
 def test_conclusions_stand_where_both_sides_of_a_ratio_do() -> None:
     pivot = only_pivot("workers")
     assert pivot.conclusions[1] == (
-        "Resolved behind the same server with workers 1: uvicorn/standard·starlette at 4 (0.95×)."
+        "Resolved behind the same server with 1 worker: uvicorn/standard·starlette at 4 (0.95×)."
     )
     assert not any("cheroot" in line or "waitress" in line for line in pivot.conclusions)
-    assert any("cheroot/a·flask: with workers 1, the figure is outside the order" in line for line in pivot.warnings)
+    assert any("cheroot/a·flask: with 1 worker, the figure is outside the order" in line for line in pivot.warnings)
     (table,) = tables(*SHAPES["workers"]())
     assert not any("same server" in line for line in table.conclusions)
 
@@ -108,8 +108,8 @@ def test_conclusions_stand_where_both_sides_of_a_ratio_do() -> None:
 def test_ratios_to_another_column_are_concluded_from_in_the_tables() -> None:
     view = {"across": "connections", "show": ["rps", "ratio"]}
     (table,) = tables(*shape("workers", view=view))
-    assert any(line.startswith("Resolved ahead of the same server with workers 1: ") for line in table.conclusions)
-    assert "× workers 1" in table.columns
+    assert any(line.startswith("Resolved ahead of the same server with 1 worker: ") for line in table.conclusions)
+    assert "× 1 worker" in table.columns
 
 
 def test_rows_of_several_references_are_ranked_by_rps() -> None:
@@ -149,7 +149,7 @@ def test_a_flat_table_has_the_axes_that_vary_and_then_the_figures() -> None:
 
 def test_an_aa_pair_gives_the_noise_floor() -> None:
     lines = only_pivot("aa").conclusions
-    assert lines[0].startswith("An A/A pair, one server under two names, differs by +5.6 % [+3.4, +7.7] (granian")
+    assert lines[0].startswith("An A/A pair, one server under two names, differs by +5.6 % [+3.5, +7.7] (granian")
     assert lines[1:] == (
         "Noise floor: 7.7 %. Differences below that prove nothing here.",
         "Resolved though nothing differs, as one pair of twenty may be: granian/asgi·starlette.",
@@ -167,7 +167,7 @@ def test_one_round_gives_no_noise_floor() -> None:
 
 def test_an_open_loop_shows_latency_and_says_where_it_was_overloaded() -> None:
     pivot = only_pivot("capacity")
-    assert texts(pivot)["gunicorn/sync·flask"] == ["1.00k", "6.47 ms · 21.8 ms", "4.62 ms · 15.6 ms · overloaded a"]
+    assert texts(pivot)["gunicorn/sync·flask"] == ["1.00k", "6.46 ms · 21.8 ms", "4.62 ms · 15.6 ms · overloaded a"]
     assert "Overloaded" in pivot.conclusions[0]
     assert "gunicorn/sync·flask at 90 % (77.3 % of 900 requests/s answered in time)" in pivot.conclusions[0]
     run, made = SHAPES["capacity"]()
@@ -182,6 +182,8 @@ def test_an_open_loop_shows_latency_and_says_where_it_was_overloaded() -> None:
     assert half.conclusions[0] == "Every server kept up with what came in."
     assert all(row.rank is None for row in half.rows)
     assert not any("baseline" in line for line in (*half.warnings, *half.conclusions))
+    assert "By p50: uvicorn/standard·starlette < gunicorn/sync·flask." in half.conclusions
+    assert not any(line.startswith("By p50") for line in tables(run, made)[2].conclusions)  # one is overloaded
 
 
 def test_lower_bounds_are_ordered_by_what_they_cost() -> None:

@@ -105,6 +105,30 @@ def test_a_ratio_of_cpu_is_above_one_for_the_cheaper() -> None:
     assert found.low > 1
 
 
+def test_a_ratio_compares_slices_of_one_pass_where_both_have_a_figure() -> None:
+    """The machine is three times as fast in the second pass, and one side has no figure in the first."""
+    own, reference = ([load(None, 1000), load({}, 6000)], [load({}, 1000), load({}, 3000)])
+    whole = [[Round(1, None, tuple(Slice(0, "", one, 0.0) for one in some))] for some in (own, reference)]
+    found, of_cpu = (ratio(whole[0], whole[1], figure) for figure in (rps_of, per_cpu_s_of))
+    assert found is not None
+    assert of_cpu is not None
+    assert (found.value, of_cpu.value) == pytest.approx((2**0.5, 2.0))
+    assert (shorter := ratio(whole[0], [Round(1, None, whole[1][0].slices[:1])], rps_of)) is not None
+    assert shorter.value == pytest.approx(1.0)
+
+
+def test_latencies_have_intervals_in_an_open_loop_alone() -> None:
+    closed, open_ = (
+        figures([Round(at, Check(0.1, {}, (), True, False), (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)])
+        for rate, one in ((None, load({})), (1000.0, {**load({}), "elapsed_s": 1.0}))
+    )
+    assert closed is not None
+    assert open_ is not None
+    assert closed.latency_intervals_us == {}
+    assert open_.latency_intervals_us.keys() == {"p50", "p75", "p90", "p95", "p99"}
+    assert open_.latency_intervals_us["p50"].value == open_.latency_us["p50"]
+
+
 def test_a_ratio_needs_a_round_that_holds_both() -> None:
     assert ratio(rounds(load({})), rounds(load(None)), per_cpu_s_of) is None
     assert ratio(rounds(load({})), [], per_cpu_s_of) is None

@@ -1,0 +1,80 @@
+"""Latencies of a cell from the HDR histograms of its slices: percentiles, and how well each is known."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from hdrh.histogram import HdrHistogram
+
+from orchestrator.measure.results import Round
+from orchestrator.verdicts import stats
+from orchestrator.verdicts.stats import Array, Interval
+
+HIGHEST_US = 60_000_000
+DIGITS = 3
+PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
+BEYOND = 10
+"""A percentile is given where at least so many samples lie beyond it."""
+
+_SHAPE = HdrHistogram(1, HIGHEST_US, DIGITS)
+
+
+@dataclass(frozen=True)
+class Histograms:
+    """How often each of `values` (µs, rising) was seen: a matrix for each round, slices × values; no slice is empty."""
+
+    values: Array
+    rounds: tuple[Array, ...]
+
+
+def histograms(rounds: Sequence[Round]) -> Histograms:
+    """Rounds and slices without any sample are left out."""
+    seen = [[_counts(slice_.load) for slice_ in round_.slices] for round_ in rounds]
+    kept = [np.stack(some) for slices in seen if (some := [counts for counts in slices if counts.any()])]
+    if not kept:
+        return Histograms(np.empty(0), ())
+    used = np.flatnonzero(np.concatenate(kept).any(axis=0))
+    values = np.array([_SHAPE.get_highest_equivalent_value(_SHAPE.get_value_from_index(int(at))) for at in used], float)
+    return Histograms(values, tuple(slices[:, used] for slices in kept))
+
+
+def percentiles(seen: Histograms) -> dict[str, float]:
+    """Of all slices together, in µs, by name (`p99.9`): those that have BEYOND samples beyond them."""
+    if not seen.rounds:
+        return {}
+    merged = np.concatenate(seen.rounds).sum(axis=0, keepdims=True)
+    found = stats.percentiles([merged], seen.values, _supported(merged))
+    return {_name(percent): one.value for percent, one in zip(_supported(merged), found, strict=True)}
+
+
+def intervals(seen: Histograms) -> dict[str, Interval]:
+    """The same with intervals: those that each round has the samples for."""
+    if not seen.rounds:
+        return {}
+    wanted = [percent for percent in PERCENTILES if all(percent in _supported(slices) for slices in seen.rounds)]
+    found = stats.percentiles(seen.rounds, seen.values, wanted)
+    return {_name(percent): one for percent, one in zip(wanted, found, strict=True)}
+
+
+def mean(loads: Sequence[Mapping[str, Any]]) -> float:
+    """In µs. Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
+    kept = [(load["requests"], load["latency"]["mean"]) for load in loads if load["requests"]]
+    return float(sum(count * one for count, one in kept) / sum(count for count, _ in kept))
+
+
+def _name(percent: float) -> str:
+    return f"p{percent:g}"
+
+
+def _supported(slices: Array) -> list[float]:
+    count = float(slices.sum())
+    return [percent for percent in PERCENTILES if count * (1 - percent / 100) >= BEYOND]
+
+
+def _counts(load: Mapping[str, Any]) -> Array:
+    histogram = HdrHistogram(1, HIGHEST_US, DIGITS)
+    histogram.decode_and_add(load["latency"]["histogram"])
+    return np.ctypeslib.as_array(histogram.counts).astype(float)
