@@ -91,7 +91,8 @@ class Setting:
         images = {key: image for key, image in self.images.items() if isinstance(image, BuiltImage)}
         selection = self.order.selection
         cells = tuple(cell for cell in selection.cells if failure_of(self.images[cell.image]) is None)
-        return Plan(self.order.matrix, cells, images, selection.schedule, self.placement, self.order.seed)
+        references = selection.references() if selection.probe == "load" else {}
+        return Plan(self.order.matrix, cells, images, selection.schedule, self.placement, self.order.seed, references)
 
 
 def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]]:

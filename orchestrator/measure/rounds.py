@@ -11,7 +11,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
 from typing import Any
@@ -35,7 +35,10 @@ LEAST_RATE = 0.001
 
 @dataclass(frozen=True)
 class Plan:
-    """What stays the same over the rounds of a run. `cells` are those whose image is there."""
+    """What stays the same over the rounds of a run. `cells` are those whose image is there.
+
+    `references`: by cell id, the id of the cell that its ratio refers to, where it has one.
+    """
 
     matrix: Matrix
     cells: tuple[Cell, ...]
@@ -43,6 +46,7 @@ class Plan:
     schedule: Schedule
     placement: Placement
     seed: int
+    references: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,13 +66,17 @@ class Arrivals:
     seed: int
 
 
-def slice_order(cells: Sequence[Cell], seed: int, round_number: int, slice_number: int) -> list[Cell]:
+def slice_order(plan: Plan, round_number: int, slice_number: int) -> list[Cell]:
     """The order of one pass over the cells: the same for the same seed, another for each pass.
 
-    In the first pass (0) a closed loop comes before the open ones that refer to it.
+    Cells with the same reference follow each other, so that what is compared is near in time, in random order both
+    among such groups and inside them. In the first pass (0) a closed loop comes before the open ones that refer to it.
     """
-    order = list(cells)
-    random.Random(f"{seed}/{round_number}/{slice_number}").shuffle(order)
+    coins = random.Random(f"{plan.seed}/{round_number}/{slice_number}")
+    groups: dict[str, list[Cell]] = {}
+    for cell in coins.sample(plan.cells, len(plan.cells)):
+        groups.setdefault(plan.references.get(cell.id, cell.id), []).append(cell)
+    order = [cell for group in groups.values() for cell in group]
     return order if slice_number else _closed_first(order)
 
 
@@ -150,7 +158,7 @@ class _Slices:
         plan = self._plan
         for at in range(plan.schedule.slices):
             seed = arrivals_seed(plan.seed, self._number, at)
-            for order, cell in enumerate(slice_order(plan.cells, plan.seed, self._number, at)):
+            for order, cell in enumerate(slice_order(plan, self._number, at)):
                 self._measure(cell, at * len(plan.cells) + order, seed)
         return {cell.id: self._round(cell) for cell in plan.cells}
 

@@ -13,12 +13,13 @@ import pytest
 
 from orchestrator.cells.expand import expand
 from orchestrator.engines.memory import Behaviour, MemoryEngine
+from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.rounds import arrivals_seed, slice_order
+from orchestrator.measure.rounds import Plan, arrivals_seed, slice_order
 from orchestrator.pipeline import Order, run
 from orchestrator.records.model import Record, RunFile
 from orchestrator.spec.loading import parse_matrix
-from orchestrator.spec.models import Matrix
+from orchestrator.spec.models import Matrix, Schedule
 
 Runner = Callable[..., tuple[RunFile, dict[str, Record]]]
 SUITE = """
@@ -86,7 +87,8 @@ def test_its_reference_is_the_baseline_at_the_same_share(measured: Runner) -> No
 @pytest.mark.parametrize("seed", range(5))
 def test_a_closed_loop_comes_before_its_open_ones_in_the_first_pass_alone(seed: int) -> None:
     cells = expand(MATRIX, "s").cells
-    first, others = slice_order(cells, seed, 1, 0), [slice_order(cells, seed, 1, at) for at in range(1, 6)]
+    plan = Plan(MATRIX, cells, {}, Schedule(), Placement((0,), (1,), False), seed)
+    first, others = slice_order(plan, 1, 0), [slice_order(plan, 1, at) for at in range(1, 6)]
     assert sorted(cell.id for cell in first) == sorted(cell.id for cell in cells)
     assert all(first.index(cell.closed) <= first.index(cell) for cell in first)
     assert any(order.index(cell.closed) > order.index(cell) for order in others for cell in order)
