@@ -76,12 +76,12 @@ def quiet(values: Array) -> Array:
 
 
 def apart(location: Location) -> Estimator:
-    """Each side by itself, as the product does it."""
+    """Each side by itself."""
     return lambda sample: location(sample.above) - location(sample.below)
 
 
 def pairs(location: Location) -> Estimator:
-    """Neighbours of one pass are subtracted first."""
+    """Slices of one pass are subtracted first, as the product does it (with the median)."""
     return lambda sample: location(sample.above - sample.below)
 
 

@@ -121,8 +121,8 @@ PLAIN: Mapping[str, Estimator] = {
 CONTROLLED = ("sentinel", "client")
 LEGEND = """\
 95 % half-width of the ratio of a server to itself, from the slices alone (passes drawn anew inside each round), as it
-would be after {wanted:.0f} s of load on each. median: of each server's slices, as the product has it. median²: of the
-ratios of neighbours in a pass; trim: 20 % trimmed mean of logarithms; HL: Hodges-Lehmann; quiet: lowest tenth.
+would be after {wanted:.0f} s of load on each. median: of each server's slices; median²: of the ratios of slices of the
+same pass, as the product has it; trim: 20 % trimmed mean of logarithms; HL: Hodges-Lehmann; quiet: lowest tenth.
 sentinel: mean, with the sentinel's neighbouring slices as control variate, its slope from the other rounds (sound).
 client: the same with the client's CPU per request in the same slice: sound in A/A pairs alone, not to be used.
 sd: of a slice's logarithm. r: its correlation with sentinel and client. rounds: half-width of the mean by Student's t
