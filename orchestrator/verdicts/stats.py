@@ -83,12 +83,14 @@ def percentiles(rounds: Sequence[Array], values: Array, wanted: Sequence[float],
     """The wanted percentiles (99.0) of all samples together, with bootstrap intervals of the same statistic.
 
     A matrix for each round, slices × values: how often a slice saw each of `values`, which are positive and rise.
-    Every slice holds samples.
+    Every slice holds samples. An interval ends at the least and the greatest sample at the latest.
     """
     if not wanted:
         return []
     random, count = np.random.default_rng(seed), len(rounds)
-    known = _percentiles(np.concatenate(rounds).sum(axis=0, keepdims=True), values, wanted)[0]
+    merged = np.concatenate(rounds).sum(axis=0, keepdims=True)
+    least, greatest = values[np.flatnonzero(merged[0])[[0, -1]]]
+    known = _percentiles(merged, values, wanted)[0]
     if count < 2:
         return [Interval(float(value), None, None) for value in known]
     points = np.log(_percentiles(np.stack([slices.sum(axis=0) for slices in rounds]), values, wanted))
@@ -97,7 +99,13 @@ def percentiles(rounds: Sequence[Array], values: Array, wanted: Sequence[float],
     times = random.multinomial(count, [1 / count] * count, REDRAWN).T
     drawn = sum(_redrawn(slices, often * len(slices), random) for slices, often in zip(rounds, times, strict=True))
     draws = np.log(_percentiles(np.asarray(drawn), values, wanted))
-    return [_widened(float(value), draws[:, at], points[:, at], within[:, :, at]) for at, value in enumerate(known)]
+    wide = (_widened(float(value), draws[:, at], points[:, at], within[:, :, at]) for at, value in enumerate(known))
+    return [_inside(one, float(least), float(greatest)) for one in wide]
+
+
+def _inside(found: Interval, least: float, greatest: float) -> Interval:
+    low, high = (None if end is None else min(max(end, least), greatest) for end in (found.low, found.high))
+    return Interval(found.value, low, high)
 
 
 def _redrawn(slices: Array, times: npt.NDArray[np.int64], random: np.random.Generator) -> Array:
