@@ -69,6 +69,8 @@ def test_a_second_run_builds_nothing(engine: str, tmp_path: Path) -> None:
 @pytest.fixture
 def interrupted(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
     """A run that has its servers up, in a group of its own as a terminal would give it."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited by the background jobs of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     command = [*MATRIX, "run", "smoke", "--engine", request.param, "--results", str(tmp_path)]
     process = subprocess.Popen(
         command, cwd=ROOT, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True, start_new_session=True
