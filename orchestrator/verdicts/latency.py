@@ -43,20 +43,17 @@ def histograms(rounds: Sequence[Round]) -> Histograms:
 
 def percentiles(seen: Histograms) -> dict[str, float]:
     """Of all slices together, in µs, by name (`p99.9`): those that have BEYOND samples beyond them."""
-    if not seen.rounds:
-        return {}
-    merged = np.concatenate(seen.rounds).sum(axis=0, keepdims=True)
-    found = stats.percentiles([merged], seen.values, _supported(merged))
-    return {_name(percent): one.value for percent, one in zip(_supported(merged), found, strict=True)}
+    together = (np.concatenate(seen.rounds),) if seen.rounds else ()
+    return {name: one.value for name, one in intervals(Histograms(seen.values, together)).items()}
 
 
 def intervals(seen: Histograms) -> dict[str, Interval]:
     """The same with intervals: those that each round has the samples for."""
     if not seen.rounds:
         return {}
-    wanted = [percent for percent in PERCENTILES if all(percent in _supported(slices) for slices in seen.rounds)]
+    wanted = [percent for percent in PERCENTILES if all(_supported(slices, percent) for slices in seen.rounds)]
     found = stats.percentiles(seen.rounds, seen.values, wanted)
-    return {_name(percent): one for percent, one in zip(wanted, found, strict=True)}
+    return {f"p{percent:g}": one for percent, one in zip(wanted, found, strict=True)}
 
 
 def mean(loads: Sequence[Mapping[str, Any]]) -> float:
@@ -65,13 +62,8 @@ def mean(loads: Sequence[Mapping[str, Any]]) -> float:
     return float(sum(count * one for count, one in kept) / sum(count for count, _ in kept))
 
 
-def _name(percent: float) -> str:
-    return f"p{percent:g}"
-
-
-def _supported(slices: Array) -> list[float]:
-    count = float(slices.sum())
-    return [percent for percent in PERCENTILES if count * (1 - percent / 100) >= BEYOND]
+def _supported(slices: Array, percent: float) -> bool:
+    return float(slices.sum()) * (1 - percent / 100) >= BEYOND
 
 
 def _counts(load: Mapping[str, Any]) -> Array:

@@ -95,7 +95,7 @@ def percentiles(rounds: Sequence[Array], values: Array, wanted: Sequence[float],
         return [Interval(float(value), None, None) for value in known]
     points = np.log(_percentiles(np.stack([slices.sum(axis=0) for slices in rounds]), values, wanted))
     inside = [_redrawn(slices, np.full(REDRAWN, len(slices)), random) for slices in rounds]
-    within = np.stack([np.log(_percentiles(merged, values, wanted)) for merged in inside], axis=1)
+    within = np.stack([np.log(_percentiles(counts, values, wanted)) for counts in inside], axis=1)
     times = random.multinomial(count, [1 / count] * count, REDRAWN).T
     drawn = sum(_redrawn(slices, often * len(slices), random) for slices, often in zip(rounds, times, strict=True))
     draws = np.log(_percentiles(np.asarray(drawn), values, wanted))
