@@ -31,10 +31,9 @@ from orchestrator.cli.listing import listing_json, show_listing
 from orchestrator.cli.progress import shown
 from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
-from orchestrator.engines.choose import EngineName, choose_engine
+from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
 from orchestrator.engines.inventory import held_images
-from orchestrator.engines.local import own_cpus
 from orchestrator.engines.protocol import Engine
 from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
@@ -94,7 +93,8 @@ def list_cells(
 
     Examples: `matrix list`, `matrix list throughput --only 'gunicorn*'`, `matrix list smoke --json`
     """
-    source, selection = _selection(file, suite, only)
+    source = load_matrix(file)
+    selection = _selection(source, suite, only, cpus_of_auto())
     if as_json:
         sys.stdout.write(json.dumps(listing_json(selection), indent=1, ensure_ascii=False) + "\n")
     else:
@@ -125,10 +125,11 @@ def run(
 
     Examples: `matrix run`, `matrix run smoke --engine local`, `matrix run throughput --only 'uvicorn*' --precision 3%`
     """
-    source, selection = _selection(file, suite, only)
-    selection = with_stopping(selection, precision, max_rounds, read_run(resume)[0] if resume else None)
+    source = load_matrix(file)
     folder = resume or results / f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}"
     chosen = choose_engine("memory" if dry_run else engine, folder.name, CACHE)
+    selection = _selection(source, suite, only, chosen.facts.cpus)
+    selection = with_stopping(selection, precision, max_rounds, read_run(resume)[0] if resume else None)
     if chosen.facts.name == "local":
         selection = one_flavour(selection)
     err.print(f"engine: {chosen.facts.name} {chosen.facts.version} ({chosen.facts.why})", markup=False)
@@ -194,7 +195,8 @@ def compose(
 
     Examples: `matrix compose`, `matrix compose throughput --only 'granian*' -O -`
     """
-    source, selection = _selection(file, suite, only)
+    source = load_matrix(file)
+    selection = _selection(source, suite, only, cpus_of_auto())
     text = as_yaml(compose_file(source.matrix, selection.cells, *compose_setting(source.matrix, selection.cells)))
     if output == Path("-"):
         sys.stdout.write(text)
@@ -291,11 +293,11 @@ def _run(order: Order, engine: Engine) -> tuple[RunFile, list[Record]]:
         engine.close()
 
 
-def _selection(file: Path, suite: str, only: list[str] | None) -> tuple[MatrixFile, Selection]:
-    source = load_matrix(file)
+def _selection(source: MatrixFile, suite: str, only: list[str] | None, cpus: tuple[int, ...]) -> Selection:
+    """The cells of a suite on an engine that may give out `cpus`."""
     try:
-        cpus = len(place(source.matrix.cpus, own_cpus()).server)
-        return source, expand(source.matrix, suite, only=tuple(only or ()), cpus=cpus)
+        of_server = len(place(source.matrix.cpus, cpus).server)
+        return expand(source.matrix, suite, only=tuple(only or ()), cpus=of_server)
     except SpecError as error:
         raise source.located(error) from error
 

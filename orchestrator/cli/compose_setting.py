@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.bases import standin_reference
-from orchestrator.engines.docker import connect, has_image
+from orchestrator.engines.docker import connect, cpus_of, has_image
 from orchestrator.engines.local import own_cpus
 from orchestrator.engines.protocol import Placement
 from orchestrator.errors import EnvironmentProblem
@@ -27,7 +27,7 @@ def compose_setting(matrix: Matrix, cells: Sequence[Cell]) -> tuple[Placement, d
     for base, official in wanted.items():
         if base.standin and not has_image(client, official) and has_image(client, standin_reference(base)):
             wanted[base] = standin_reference(base)
-    return place(matrix.cpus, tuple(range(int(client.info()["NCPU"])))), wanted
+    return place(matrix.cpus, cpus_of(client)), wanted
 
 
 def lay_ca() -> bool:

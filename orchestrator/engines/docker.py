@@ -70,6 +70,14 @@ def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
     return client
 
 
+def cpus_of(client: docker.DockerClient) -> tuple[int, ...]:
+    """The CPUs that the engine may give out, on its own machine. Raises EnvironmentProblem where it does not say."""
+    try:
+        return tuple(range(int(client.info()["NCPU"])))
+    except ENGINE_ERRORS as error:
+        raise EnvironmentProblem(f"the Docker Engine does not tell its CPUs: {_first_line(error)}") from error
+
+
 def remove_containers(client: docker.DockerClient, run: str) -> int:
     """Remove the containers of a run, running ones too; how many there were."""
     containers = list(_ours(client, run))

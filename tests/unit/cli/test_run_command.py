@@ -6,7 +6,7 @@ import io
 import json
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -16,10 +16,15 @@ from rich.console import Console
 from orchestrator.cli import app as cli
 from orchestrator.cli.progress import shown
 from orchestrator.cli.stopping import share
+from orchestrator.engines.local import own_cpus
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.events import ServersUp, SliceDone
+from orchestrator.measure.placement import place
 from orchestrator.records.model import RunFile
+from orchestrator.records.store import latest_run, read_run
+from orchestrator.spec.models import Cpus
 from orchestrator.verdicts import stats
+from tests.servers.engine_api import engine_api
 
 Cli = Callable[..., tuple[int, str, str]]
 SUITES = """
@@ -32,6 +37,10 @@ suites:
     against: {twin: false}
     apart: [flavour]
     axes: {server: single, app: flask, twin: [false, true], flavour: [slim, alpine]}
+  per-cpu:
+    baseline: whole/plain
+    axes: {server: whole/plain, app: raw-asgi, workers: cpus}
+    schedule: {rounds: 1, slices: 1, slice_s: 0.5}
   starts:
     probe: startup
     axes: {server: single, app: flask}
@@ -159,6 +168,51 @@ def test_a_list_for_programs_names_references(matrix: Cli) -> None:
     assert {cell["id"].replace("·twin", "") for cell in document["cells"]} == {
         cell["reference"] for cell in document["cells"]
     }
+
+
+ELSEWHERE = {"NCPU": 8, "ServerVersion": "28.0.1"}
+"""An engine whose machine has more CPUs than this one, as DOCKER_HOST can name."""
+
+
+@pytest.fixture(params=["own", "elsewhere", "elsewhere and failing"])
+def engine_cpus(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[tuple[int, ...]]:
+    """DOCKER_HOST where no engine answers, where one answers, or breaks; the CPUs that `auto` has then."""
+    if request.param == "own":
+        monkeypatch.setenv("DOCKER_HOST", "unix:///nowhere/docker.sock")
+        yield own_cpus()
+        return
+    answers = ELSEWHERE if request.param == "elsewhere" else {}
+    with engine_api(answers) as host:
+        monkeypatch.setenv("DOCKER_HOST", host)
+        yield tuple(range(8)) if answers else own_cpus()
+
+
+def test_workers_per_cpu_are_those_of_the_engine(engine_cpus: tuple[int, ...], matrix: Cli, tmp_path: Path) -> None:
+    workers = len(place(Cpus(), engine_cpus).server)
+    code, listed, _ = matrix("list", "per-cpu")
+    assert (code, f"·w{workers}·" in listed) == (0, True), listed
+    code, _, _ = matrix("run", "per-cpu", "--dry-run", "--results", str(tmp_path / "results"))
+    (record,) = read_run(latest_run(tmp_path / "results"))[1]
+    assert (code, record.cell.workers) == (0, workers)
+
+
+def test_compose_pins_to_cpus_of_the_engine(matrix: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    with engine_api(ELSEWHERE) as host:
+        monkeypatch.setenv("DOCKER_HOST", host)
+        _, composed, _ = matrix("compose", "one", "-O", "-")
+    assert "cpuset: '7'" in composed
+    assert "cpuset: 1,2,3,4,5,6" in composed
+
+
+def test_cpus_of_the_matrix_are_looked_for_on_the_engine(
+    engine_cpus: tuple[int, ...], matrix: Cli, tmp_path: Path
+) -> None:
+    last = max(own_cpus()[-1], 7)
+    file = tmp_path / "m.yaml"
+    file.write_text(f"cpus: {{client: '{last}'}}\n" + file.read_text(encoding="utf-8"), encoding="utf-8")
+    code, _, told = matrix("list", "one")
+    expected = (0, "") if last in engine_cpus else (2, f"there is no CPU {last}")
+    assert (code, expected[1] in told) == (expected[0], True), told
 
 
 def test_progress_on_a_terminal_takes_an_unknown_number_of_slices() -> None:
