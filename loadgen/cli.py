@@ -149,6 +149,8 @@ def summary(result: Json) -> str:
         f"  errors       {_errors(result)}",
         f"  client       {client['share']:.0%} of a core" + (", which limits this figure" if bound else ""),
     ]
+    if unanswered := _unanswered(result):
+        lines.append(f"  unanswered   {unanswered}")
     if result["client_late"]:
         late = result["late"]
         lines.append(f"  client late  {late['requests']} requests over {late['bound_us']:g} us late: do not trust it")
@@ -179,6 +181,15 @@ def _connections(counts: Json) -> str:
     return text
 
 
+def _unanswered(result: Json) -> str:
+    """What to say of connections that had no answer; wrk and h2load do not tell."""
+    found = result["unanswered"]
+    if not found or not found["connections"]:
+        return ""
+    oldest = f"; the oldest request was open for {_time(found['oldest_us'])}" if found["oldest_us"] else ""
+    return f"{found['connections']} of {result['spec']['connections']} connections while it counted{oldest}"
+
+
 def _errors(result: Json) -> str:
     counted = [f"{count:,} {kind}" for kind, count in result["errors"].items() if count]
     if not counted:
@@ -204,4 +215,5 @@ def main(argv: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     print(json.dumps(result) if options.json else summary(result))
-    return 0 if result["requests"] and not any(result["errors"].values()) else 1
+    fine = result["requests"] and not any(result["errors"].values()) and not _unanswered(result)
+    return 0 if fine else 1

@@ -110,6 +110,7 @@ def _counted(spec: LoadSpec, found: Found) -> Json:
         "errors": errors,
         "first_error": kind and {"kind": kind, "detail": f"counted by {spec.engine}, which says no more"},
         "connections": connections(spec.connections, 0, found.requests, 0),
+        "unanswered": None,
         "tls": None,
         "bytes": {"sent": found.requests * ring(spec)[0].size, "received": found.received},
         "per_100ms": found.per_100ms,

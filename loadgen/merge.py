@@ -27,6 +27,7 @@ def merge(spec: LoadSpec, parts: list[Json], before: Snapshot, after: Snapshot, 
         "errors": _add(parts, "errors"),
         "first_error": next((part["first_error"] for part in parts if part["first_error"]), None),
         "connections": connections(opened, reconnects, requests, resent),
+        "unanswered": unanswered(parts),
         "tls": _add(parts, "tls") if parts[0]["tls"] else None,
         "bytes": _add(parts, "bytes"),
         "client": {**_add(parts, "client"), "share": _sum(parts, "client", "share") / len(parts)},
@@ -37,6 +38,13 @@ def merge(spec: LoadSpec, parts: list[Json], before: Snapshot, after: Snapshot, 
         "host": proc.shares(before.cpus, after.cpus),
         "throttled": throttle.between(before.throttled, after.throttled),
     }
+
+
+def unanswered(parts: list[Json]) -> Json:
+    """The connections of all, and the oldest request of any."""
+    ages = [part["unanswered"]["oldest_us"] for part in parts]
+    oldest_us = max((age for age in ages if age is not None), default=None)
+    return {"connections": _sum(parts, "unanswered", "connections"), "oldest_us": oldest_us}
 
 
 def _late(late: list[Json], requests: int) -> Json:

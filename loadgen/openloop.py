@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import random
 from collections import deque
 from collections.abc import Iterator
@@ -10,6 +11,7 @@ from time import perf_counter_ns
 
 from loadgen.pool import Pool
 from loadgen.spec import LoadSpec
+from loadgen.tally import Unanswered
 
 NEVER = 2**63 - 1
 LATE_NS = 1_000_000  # a request is late when the generator came to it over 1 ms after its time
@@ -86,6 +88,13 @@ class Arrivals:
         while self._queue and self._queue[0] < now - self._timeout_ns:
             due = self._queue.popleft()
             self._pool.count(due, "timeout", f"no connection was free for {self._timeout_ns / 1e9:g} s")
+
+    def unanswered(self, begin: int, end: int) -> Unanswered:
+        """As the pool's; a request that waits for a free connection is open, too."""
+        found = self._pool.unanswered(begin, end)
+        queued = end - self._queue[0] if self._queue else None
+        oldest = max((age for age in (found.oldest_ns, queued) if age is not None), default=None)
+        return dataclasses.replace(found, oldest_ns=oldest)
 
     def over(self) -> bool:
         """Whether nothing is left to send or to wait for."""

@@ -9,7 +9,7 @@ from time import perf_counter_ns
 from loadgen.answer import MAX_BODY, Answer, Parser
 from loadgen.errors import ProtocolError
 from loadgen.exchange import Exchange
-from loadgen.tally import Tally
+from loadgen.tally import Tally, Unanswered
 from loadgen.wires import Wires
 
 MAX_READ = 65536
@@ -38,7 +38,8 @@ class Pool:
         self.ready: Callable[[int, int], None] = self.begin  # what a connection that is free does next
         self._parsers: dict[int, Parser] = {}
         self._fresh: set[int] = set()  # connections without an answer so far
-        self._down: list[tuple[int, Exchange]] = []  # connections to be opened again, and when
+        self._down: list[tuple[int, Exchange, int | None]] = []  # to be opened again: when, for what, asked since
+        self._asked: dict[int, int] = {}  # connections that replace one without an answer: when that one was asked
         self._exchanges = exchanges
         self._timeout_ns = int(timeout_s * 1e9)
 
@@ -47,19 +48,24 @@ class Pool:
         for i in range(connections):
             self.open(self._exchanges[i % len(self._exchanges)], perf_counter_ns())
 
-    def open(self, exchange: Exchange, now: int) -> None:
-        """Open one connection and make it ready; the time of its connect counts from `now`."""
-        fd = self._connect(exchange)
+    def open(self, exchange: Exchange, now: int, asked: int | None = None) -> None:
+        """Open one connection and make it ready; the time of its connect counts from `now`.
+
+        `asked`: when the one that it replaces was asked, if that had no answer.
+        """
+        fd = self._connect(exchange, asked)
         if fd is not None:
             self.ready(fd, now)
 
-    def _connect(self, exchange: Exchange) -> int | None:
+    def _connect(self, exchange: Exchange, asked: int | None) -> int | None:
         try:
             fd = self.wires.open()
         except OSError as error:
-            self._refused(exchange, error, counts=self.due is self.started)
+            self._refused(exchange, error, asked, counts=self.due is self.started)
             return None
         self.exchange[fd] = exchange
+        if asked is not None:
+            self._asked[fd] = asked
         self._fresh.add(fd)
         self.held[fd] = b""  # so that a first answer comes to `examine`
         return fd
@@ -134,6 +140,7 @@ class Pool:
     def _go_on(self, fd: int, now: int, *, closes: bool) -> None:
         if fd in self._fresh:
             self._fresh.discard(fd)
+            self._asked.pop(fd, None)
             self.unreachable = False
             resumed = self.wires.handshake(fd)
             self.tally.handshakes += resumed is not None
@@ -152,9 +159,10 @@ class Pool:
         if isinstance(error, BlockingIOError):
             return
         if isinstance(error, ConnectionRefusedError):
-            exchange, asked = self.exchange[fd], fd in self.started
+            exchange, asked = self.exchange[fd], self._asked_since(fd)
+            counts = fd in self.started
             self.drop(fd)
-            self._refused(exchange, error, counts=asked)
+            self._refused(exchange, error, asked, counts=counts)
         elif isinstance(error, ssl.SSLError):
             self.fail(fd, "protocol", f"TLS: {error}")
         elif fd not in self.started:
@@ -181,10 +189,10 @@ class Pool:
         if exchange.method not in IDEMPOTENT:
             self.fail(fd, kind, detail)
             return
-        started, due = self.started[fd], self.due[fd]
+        started, due, asked = self.started[fd], self.due[fd], self._asked_since(fd)
         self.drop(fd)
         self.tally.resent += 1
-        new = self._connect(exchange)
+        new = self._connect(exchange, asked)
         if new is not None:
             self.due[new] = due
             self.begin(new, started)
@@ -195,23 +203,34 @@ class Pool:
         """Bytes, or the end, on a connection that has no request in flight."""
         if data:
             self.count(self.counted_from, "protocol", f"{len(data)} bytes without a request: {data[:60]!r}")
-        self._open_later(self.exchange[fd])
+        self._open_later(self.exchange[fd], None)
         self.drop(fd)
 
     def fail(self, fd: int, kind: str, detail: str) -> None:
         """Count an error of the request in flight; its connection is replaced after a pause."""
         self.count(self.due.get(fd, self.counted_from), kind, detail)
-        self._open_later(self.exchange[fd].next)
+        self._open_later(self.exchange[fd].next, self._asked_since(fd))
         self.drop(fd)
 
-    def _refused(self, exchange: Exchange, error: OSError, *, counts: bool) -> None:
+    def _refused(self, exchange: Exchange, error: OSError, asked: int | None, *, counts: bool) -> None:
         self.unreachable = True
         if counts:
             self.count(self.counted_from, "refused", str(error))
-        self._open_later(exchange)
+        self._open_later(exchange, perf_counter_ns() if asked is None else asked)
 
-    def _open_later(self, exchange: Exchange) -> None:
-        self._down.append((perf_counter_ns() + PAUSE_NS, exchange))
+    def _asked_since(self, fd: int) -> int | None:
+        """Since when a connection, and those that it replaces, were asked without an answer; None: it is not asked."""
+        return self._asked.get(fd, self.started.get(fd))
+
+    def _open_later(self, exchange: Exchange, asked: int | None) -> None:
+        self._down.append((perf_counter_ns() + PAUSE_NS, exchange, asked))
+
+    def unanswered(self, begin: int, end: int) -> Unanswered:
+        """What had no answer in a stretch that lasted from `begin` to `end`, which is now."""
+        asked = [self._asked.get(fd, started) for fd, started in self.started.items()]
+        asked += [since for _, _, since in self._down if since is not None]
+        oldest = min(self.due.values(), default=None)
+        return Unanswered(sum(since < begin for since in asked), None if oldest is None else end - oldest)
 
     def count(self, due: int, kind: str, detail: str) -> None:
         """Count an error of a request that was due then."""
@@ -221,18 +240,18 @@ class Pool:
 
     def drop(self, fd: int) -> None:
         """Close a connection and forget it."""
-        for table in (self.exchange, self.started, self.due, self.held, self.idle, self._parsers):
+        for table in (self.exchange, self.started, self.due, self.held, self.idle, self._parsers, self._asked):
             table.pop(fd, None)
         self._fresh.discard(fd)
         self.wires.drop(fd)
 
     def tick(self, now: int) -> None:
         """Every 10 ms: open what is to be opened again, end the requests that ran out of time."""
-        ready = [exchange for when, exchange in self._down if when <= now]
+        ready = [entry for entry in self._down if entry[0] <= now]
         if ready:
             self._down = [entry for entry in self._down if entry[0] > now]
-            for exchange in ready:
-                self.open(exchange, now)
+            for _, exchange, asked in ready:
+                self.open(exchange, now, asked)
         limit = now - self._timeout_ns
         for fd in [fd for fd, due in self.due.items() if due < limit]:
             self.fail(fd, "timeout", f"no whole answer within {self._timeout_ns / 1e9:g} s")

@@ -9,7 +9,7 @@ from loadgen import histogram, proc, throttle
 from loadgen.openloop import LATE_NS, LATE_SHARE
 from loadgen.snapshot import Snapshot, client_use, kernel_use
 from loadgen.spec import Json, LoadSpec
-from loadgen.tally import Tally
+from loadgen.tally import Tally, Unanswered
 
 SCHEMA = "loadgen/1"
 KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
@@ -36,6 +36,7 @@ class Stretch:
     opened_before: int
     opened: int
     memory: proc.Memory
+    unanswered: Unanswered
     open: Open | None
 
 
@@ -55,6 +56,7 @@ def result(spec: LoadSpec, stretch: Stretch) -> Json:
         "errors": {kind: tally.errors[kind] for kind in KINDS},
         "first_error": _first_error(tally),
         "connections": connections(stretch.opened, stretch.opened - stretch.opened_before, requests, tally.resent),
+        "unanswered": unanswered(stretch.unanswered),
         "tls": _tls(spec, tally),
         "bytes": {"sent": tally.sent, "received": tally.received},
         "client": client_use(before, after),
@@ -74,6 +76,14 @@ def connections(opened: int, reconnects: int, requests: int, resent: int) -> Jso
         "reconnects": reconnects,
         "per_request": reconnects / requests if requests else None,
         "resent": resent,
+    }
+
+
+def unanswered(found: Unanswered) -> Json:
+    """The same in a LoadResult, the age in microseconds."""
+    return {
+        "connections": found.connections,
+        "oldest_us": None if found.oldest_ns is None else found.oldest_ns / 1000,
     }
 
 

@@ -17,6 +17,7 @@ from loadgen.result import Open, Stretch, result
 from loadgen.snapshot import Snapshot, snapshot, watch
 from loadgen.spec import Json, LoadSpec
 from loadgen.stream import resolve
+from loadgen.tally import Unanswered
 from loadgen.wires import Wires
 
 LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
@@ -52,8 +53,9 @@ def _closed(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch
     opened = pool.wires.opened
     before = snapshot(watched)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
-    elapsed = perf_counter_ns() - before.at
-    return _stretch(spec, pool, before, elapsed, marks, opened)
+    end = perf_counter_ns()
+    unanswered = pool.unanswered(before.at, end)
+    return _stretch(spec, pool, before, end - before.at, marks, opened, unanswered)
 
 
 def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
@@ -69,9 +71,10 @@ def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     opened = pool.wires.opened
     before = snapshot(watched)
     open_loop(pool, arrivals, end, marks)
+    unanswered = arrivals.unanswered(start, end)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
     drain(pool, arrivals, end + 2 * _ns(spec.timeout_s))
-    return _stretch(spec, pool, before, end - start, marks, opened, open_)
+    return _stretch(spec, pool, before, end - start, marks, opened, unanswered, open_)
 
 
 def _stretch(
@@ -81,12 +84,13 @@ def _stretch(
     elapsed: int,
     marks: list[int],
     opened: int,
+    unanswered: Unanswered,
     open_: Open | None = None,
 ) -> Stretch:
     after = snapshot(watch(spec.watch_pid))
     pool.settle_bytes()
     memory = proc.memory(tuple(after.server))
-    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, open_)
+    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, unanswered, open_)
 
 
 def _ns(seconds: float) -> int:

@@ -7,6 +7,19 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 
+@dataclass(frozen=True)
+class Unanswered:
+    """What nobody answered while it was counted.
+
+    `connections`: those that were asked before the stretch began and had no answer until it ended; one that was opened
+    again without an answer is the same connection. `oldest_ns`: the age, at the stretch's end, of the request that was
+    open for longest, counted from when it was sent (open loop: was due); None where none was open.
+    """
+
+    connections: int
+    oldest_ns: int | None
+
+
 @dataclass
 class Tally:
     """What was counted since the stretch began: times in ns, `sent` and `received` in bytes."""

@@ -184,6 +184,7 @@ class MemoryServer:
             "errors": errors,
             "first_error": next(({"kind": k, "detail": "invented"} for k, n in errors.items() if n), None),
             "connections": {"opened": connections, "reconnects": 0, "per_request": 0.0, "resent": 0},
+            "unanswered": {"connections": 0, "oldest_us": 1e6 / rps},
             "bytes": {"sent": 60 * requests, "received": 180 * requests},
             "client": {
                 "user_s": behaviour.client_share * elapsed * 0.6,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp
 from typing import Any, Literal
 
 from orchestrator.cells.model import Cell
@@ -18,6 +19,7 @@ FOREIGN_SHARE = 0.15
 STEAL_SHARE = 0.05
 THROTTLED_SHARE = 0.01
 LITTLE_TOLERANCE = 0.15
+CHANCE = 0.001
 IN_TIME = 0.97
 UNSTABLE_SPREAD = 0.20
 ERRORS_VOID = 0.01
@@ -178,6 +180,34 @@ def _littles_law(facts: Facts, load: Mapping[str, Any]) -> str:
     return f"throughput × mean latency is {under_way:.1f}, and {expected} connections were open"
 
 
+def _starved(facts: Facts, load: Mapping[str, Any]) -> str:
+    """Connections without an answer: more than chance leaves out, or most of them in a slice that is too short.
+
+    Records of before the load generator counted them have none.
+    """
+    none, connections = (load.get("unanswered") or {}).get("connections", 0), facts.cell.connections
+    if not none or not load["requests"]:
+        return ""
+    elapsed, mean = load["elapsed_s"], load["latency"]["mean"] / 1e6
+    seen = f"{none} of {connections} connections had no answer in {elapsed:.2f} s"
+    if _left_out(none, connections * exp(-elapsed / mean)) < CHANCE:
+        return f"{seen}, and the others had one every {mean * 1000:.3g} ms"
+    return f"{seen}: it is too short for so slow a server" if none > connections / 2 else ""
+
+
+def _left_out(least: int, expected: float) -> float:
+    """The probability that chance leaves out so many connections where it leaves out `expected` on average.
+
+    A server that takes connections in random order leaves one without any of n turns with probability exp(-n), so the
+    number of those that it leaves out is Poisson-distributed.
+    """
+    fewer, term = 0.0, exp(-expected)
+    for count in range(least):
+        fewer += term
+        term *= expected / (count + 1)
+    return 1 - fewer
+
+
 def _undeclared(facts: Facts) -> str:
     checks = [round_.check for round_ in facts.rounds if round_.check]
     found = {mismatch for check in checks for mismatch in check.mismatches}
@@ -226,6 +256,10 @@ SLICE_RULES = (
         "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
     ),
     SliceRule("throttled", "unranked", 0.34, "lift the CPU quota of what runs here, or cool the machine", _throttled),
+    SliceRule(
+        "starved", "unranked", 0.34, "give it a thread for each connection, or fewer connections, or longer slices",
+        _starved,
+    ),
     SliceRule(
         "littles_law", "mark", 0.5, "connections waited outside the measured time; distrust latency", _littles_law
     ),

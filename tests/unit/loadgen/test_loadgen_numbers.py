@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from loadgen import histogram
 from loadgen.engines import read_h2load, read_wrk
 from loadgen.errors import EngineError
+from loadgen.merge import unanswered
 from loadgen.openloop import schedule
 from loadgen.result import lateness, per_100ms
 from loadgen.run import share
@@ -117,3 +118,10 @@ def test_h2load_is_read_from_its_log() -> None:
     assert found.per_100ms == [3, 0, 0, 0, 0, 0, 0, 0, 0, 1]
     with pytest.raises(EngineError):
         read_h2load("", spec)
+
+
+@given(st.lists(st.tuples(st.integers(0, 99), st.none() | st.floats(0, 1e9)), min_size=1, max_size=5))
+def test_merged_counts_of_unanswered_connections(parts: list[tuple[int, float | None]]) -> None:
+    merged = unanswered([{"unanswered": {"connections": number, "oldest_us": age}} for number, age in parts])
+    assert merged["connections"] == sum(number for number, _ in parts)
+    assert merged["oldest_us"] == max((age for _, age in parts if age is not None), default=None)

@@ -22,6 +22,10 @@ def _every_request_twice_as_slow(load: Load) -> Load:
     return load | {"latency": load["latency"] | {"mean": load["latency"]["mean"] * 2}}
 
 
+def _half_without_an_answer(load: Load) -> Load:
+    return load | {"unanswered": {"connections": 4, "oldest_us": 1e6}}
+
+
 FIRES: dict[str, tuple[Behaviour, str, str]] = {
     "wrong_body": (Behaviour(errors={"wrong_body": 3}), "void", "3 answers"),
     "errors": (Behaviour(rps=1000, errors={"reset": 100}), "void", "100 reset"),
@@ -29,6 +33,7 @@ FIRES: dict[str, tuple[Behaviour, str, str]] = {
     "host_saturated": (Behaviour(foreign=0.3), "unranked", "30%"),
     "throttled": (Behaviour(throttled_s=0.2), "unranked", "stopped the server for 0.20 s"),
     "littles_law": (Behaviour(load=_every_request_twice_as_slow), "mark", "8 connections"),
+    "starved": (Behaviour(load=_half_without_an_answer), "unranked", "4 of 8 connections had no answer"),
     "undeclared_config": (Behaviour(fingerprint={"parser": "slow"}), "unranked", "parser is slow, declared waitress"),
     "emulated": (Behaviour(architecture="arm64"), "unranked", "another architecture"),
     "unstable": (Behaviour(noise=0.6), "mark", "spread"),

@@ -24,7 +24,7 @@ QUIET: dict[str, Any] = {
     "elapsed_s": 1.0, "requests": 1000, "rps": 1000.0, "errors": {}, "latency": {"mean": 8000.0},
     "client": {"share": 0.5}, "server": {"cpu_s": 0.98}, "host": {"cpu0": {"busy": 0.99, "steal": 0.0}},
     "throttled": {"client": {"periods": 0, "seconds": 0.0}, "server": {"periods": 0, "seconds": 0.0}, "heat": None},
-    "client_late": False, "late": None,
+    "client_late": False, "late": None, "unanswered": {"connections": 0, "oldest_us": 8000.0},
 }  # fmt: skip
 """One second of 8 connections, the server on CPU 0, the load generator on CPU 1."""
 
