@@ -48,7 +48,8 @@ def _load(doc: Json) -> Json:
 def _sample(doc: Json) -> Json:
     pid = spec.number(1, kind=int)("pid", doc.get("pid"))
     pids = proc.tree(pid)
-    sample = proc.between({}, proc.usage(pids), proc.memory(pids))
+    reading = proc.usage(pids)
+    sample = proc.between({}, reading, proc.memory(reading))
     if sample is None:
         raise SpecError(f"pid: there is no process {pid} to be read here")
     return {"ok": True, "sample": {**sample, "wanting": proc.wanting(pids)}}

@@ -23,7 +23,7 @@ from loadgen.affinity import pinned
 from loadgen.errors import EngineError, SpecError
 from loadgen.exchange import ring
 from loadgen.result import KINDS, SCHEMA, connections
-from loadgen.snapshot import kernel_use, snapshot, watch
+from loadgen.snapshot import client_bounds, kernel_use, server_use, snapshot, watch
 from loadgen.spec import Json, LoadSpec
 
 GRACE_S = 30.0  # over the stretch, until an engine that does not end is killed
@@ -84,12 +84,13 @@ def run_engine(spec: LoadSpec) -> Json:
         "system_s": system,
         "share": (user + system) / ((after.at - before.at) / 1e9),
         "involuntary_switches": own.ru_nivcsw - used.ru_nivcsw,
+        **client_bounds(before),
     }
     return {
         **_counted(spec, found),
         "client": client,
         "kernel": kernel_use(before, after),
-        "server": proc.between(before.server, after.server, proc.memory(tuple(after.server))),
+        "server": server_use(spec.watch_pid, before, after, proc.memory(after.server)),
         "host": proc.shares(before.cpus, after.cpus),
         "throttled": throttle.between(before.throttled, after.throttled),
     }

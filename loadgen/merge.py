@@ -7,7 +7,7 @@ from typing import Any
 
 from loadgen import histogram, proc, throttle
 from loadgen.result import SCHEMA, connections, lateness
-from loadgen.snapshot import Snapshot, kernel_use
+from loadgen.snapshot import Snapshot, kernel_use, server_use
 from loadgen.spec import Json, LoadSpec
 
 
@@ -30,11 +30,11 @@ def merge(spec: LoadSpec, parts: list[Json], before: Snapshot, after: Snapshot, 
         "unanswered": unanswered(parts),
         "tls": _add(parts, "tls") if parts[0]["tls"] else None,
         "bytes": _add(parts, "bytes"),
-        "client": {**_add(parts, "client"), "share": _sum(parts, "client", "share") / len(parts)},
+        "client": _client(parts),
         "per_100ms": [sum(counts) for counts in zip_longest(*(part["per_100ms"] for part in parts), fillvalue=0)],
         "kernel": kernel_use(before, after),
         **_late(late, requests),
-        "server": proc.between(before.server, after.server, memory),
+        "server": server_use(spec.watch_pid, before, after, memory),
         "host": proc.shares(before.cpus, after.cpus),
         "throttled": throttle.between(before.throttled, after.throttled),
     }
@@ -45,6 +45,17 @@ def unanswered(parts: list[Json]) -> Json:
     ages = [part["unanswered"]["oldest_us"] for part in parts]
     oldest_us = max((age for age in ages if age is not None), default=None)
     return {"connections": _sum(parts, "unanswered", "connections"), "oldest_us": oldest_us}
+
+
+def _client(parts: list[Json]) -> Json:
+    """CPU adds up; each process may run on CPUs of its own, and all have the same limits."""
+    cpus = {cpu for part in parts for cpu in part["client"]["cpus"] or ()}
+    return {
+        **{name: _sum(parts, "client", name) for name in ("user_s", "system_s", "involuntary_switches")},
+        "share": _sum(parts, "client", "share") / len(parts),
+        "cpus": sorted(cpus) or None,
+        "limits": parts[0]["client"]["limits"],
+    }
 
 
 def _late(late: list[Json], requests: int) -> Json:

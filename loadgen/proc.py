@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,20 +12,39 @@ from loadgen.spec import Json
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
+ENDED = ("Z", "X")
+"""States of a process that ended: it waits for its parent, or is just being removed."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """One process up to now. `cpu_ns` covers ended threads too; the ticks cover reaped children too."""
+    """One process up to now. `cpu_ns` covers ended threads too; `reaped_…` are of children it waited for, and theirs.
+
+    `started`, in ticks since boot, tells it from another process that has the same number later. `living` is False
+    for one that ended and was not waited for yet. `allowed`: the CPUs of its threads, as the kernel lists them.
+    """
 
     pid: int
+    started: int
+    living: bool
     cpu_ns: int
     user_s: float
     system_s: float
-    children_s: float
+    reaped_user_s: float
+    reaped_system_s: float
     threads: int
     voluntary: int
     involuntary: int
+    allowed: frozenset[str]
+
+    @property
+    def life_s(self) -> float:
+        """What its parent's `reaped_…` grow by when it is waited for, were it to end now."""
+        return self.cpu_ns / 1e9 + self.reaped_user_s + self.reaped_system_s
+
+
+Reading = dict[tuple[int, int], Usage]
+"""The processes of a tree by their numbers and starts."""
 
 
 @dataclass(frozen=True)
@@ -42,10 +62,10 @@ def available() -> bool:
 
 
 def tree(pid: int) -> tuple[int, ...]:
-    """The process and its living descendants; empty where there is no such process."""
+    """The process and its descendants, those not yet waited for among them; empty where there is no such process."""
     children: dict[int, list[int]] = {}
     for entry in PROC.iterdir() if available() else ():
-        if entry.name.isdigit() and (fields := _stat(int(entry.name))) and fields[0] != "Z":
+        if entry.name.isdigit() and (fields := _stat(int(entry.name))):
             children.setdefault(int(fields[1]), []).append(int(entry.name))
     found: list[int] = [pid] if _stat(pid) else []
     for parent in found:
@@ -106,30 +126,46 @@ def _tasks(pid: int) -> list[Path]:
         return []
 
 
-def usage(pids: tuple[int, ...]) -> dict[int, Usage]:
-    """The usage of each process that still lives. About 0.1 ms a process."""
-    readings = (_usage(pid) for pid in pids)
-    return {reading.pid: reading for reading in readings if reading is not None}
+def usage(pids: tuple[int, ...]) -> Reading:
+    """The usage of each process that is still there. About 0.1 ms a process.
+
+    Parents stand before their children, and all are read again where one was waited for meanwhile: its life would be
+    neither its own any more nor its parent's yet.
+    """
+    found = [reading for pid in pids if (reading := _usage(pid))]
+    if len(found) < len(pids):
+        return usage(tuple(reading.pid for reading in found))
+    return {(reading.pid, reading.started): reading for reading in found}
 
 
 def _usage(pid: int) -> Usage | None:
     cpu_ns, fields = _cpu_ns(pid), _stat(pid)
     if cpu_ns is None or not fields:
         return None
-    user, system, child_user, child_system = (int(value) / TICKS for value in fields[11:15])
+    user, system, reaped_user, reaped_system = (int(value) / TICKS for value in fields[11:15])
     if not (tasks := _tasks(pid)):
         return None
     statuses = [_read(task / "status") for task in tasks]
+    living = fields[0] not in ENDED or len(tasks) > 1  # a first thread may end before the others
     return Usage(
         pid=pid,
+        started=int(fields[19]),
+        living=living,
         cpu_ns=cpu_ns,
         user_s=user,
         system_s=system,
-        children_s=child_user + child_system,
-        threads=len(tasks),
+        reaped_user_s=reaped_user,
+        reaped_system_s=reaped_system,
+        threads=len(tasks) if living else 0,
         voluntary=sum(_status(text, "voluntary_ctxt_switches") for text in statuses),
         involuntary=sum(_status(text, "nonvoluntary_ctxt_switches") for text in statuses),
+        allowed=frozenset(_allowed(text) for text in statuses) - {""} if living else frozenset(),
     )
+
+
+def _allowed(text: str) -> str:
+    """The CPUs of a thread's status file as the kernel lists them, like `0,2-3`; "" where it does not."""
+    return text.partition("\nCpus_allowed_list:")[2].partition("\n")[0].strip()
 
 
 def _status(text: str, name: str) -> int:
@@ -138,8 +174,9 @@ def _status(text: str, name: str) -> int:
     return int(rest.split()[0]) if found else 0
 
 
-def memory(pids: tuple[int, ...]) -> Memory:
-    """The memory of the processes together."""
+def memory(reading: Reading) -> Memory:
+    """The memory of the processes together, now."""
+    pids = tuple(usage.pid for usage in reading.values() if usage.living)
     statuses = [_read(PROC / str(pid) / "status") for pid in pids]
     rollups = [_read(PROC / str(pid) / "smaps_rollup") for pid in pids]
     return Memory(
@@ -149,40 +186,68 @@ def memory(pids: tuple[int, ...]) -> Memory:
     )
 
 
-def between(before: dict[int, Usage], after: dict[int, Usage], now: Memory) -> Json | None:
+def between(before: Reading, after: Reading, now: Memory) -> Json | None:
     """What a tree used from one reading to another; None where it could not be read.
 
-    A process that appeared counts from nothing. One that ended is missed by the CPU clocks; then
-    `cpu_s` comes from the ticks (10 ms), in which a parent has the time of the children it reaped.
+    `cpu_s` is the sum of
+
+    - what the clocks of the processes there at the end advanced; one that appeared meanwhile counts from nothing;
+    - what `reaped_…` of those grew by: the kernel adds a child's whole life, and that of the children it had waited
+      for itself, to the parent that waits for it. So a process that was born and ended between the readings counts
+      there, and one whose parent ended, too: once each, whoever waited;
+    - less the life up to the first reading of those that were there then and are no more.
+
+    The last two are ticks and come to nothing where no process ended. What never comes to a process of the tree is not
+    seen: children whose parent ignores SIGCHLD, or that init or another process outside the tree waited for. Where
+    that leaves less than nothing to those that ended (`ended_s`), they count as nothing.
     """
-    if not after:
+    lives, lived = _living(after), _living(before)
+    if not lives:
         return None
-    ended = before.keys() - after.keys()
-    user = _grown(before, after, "user_s")
-    system = _grown(before, after, "system_s")
-    cpu_s = _grown(before, after, "cpu_ns") / 1e9
-    if ended:
-        lost = sum(before[pid].user_s + before[pid].system_s + before[pid].children_s for pid in ended)
-        cpu_s = max(0.0, user + system + _grown(before, after, "children_s") - lost)
+    born = after.keys() - before.keys()
+    gone = [usage for key, usage in before.items() if key not in after]
+    user, reaped_user = _grown(before, after, "user_s"), _grown(before, after, "reaped_user_s")
+    system, reaped_system = _grown(before, after, "system_s"), _grown(before, after, "reaped_system_s")
+    ended_s = max(0.0, reaped_user + reaped_system - sum(usage.life_s for usage in gone))
     return {
-        "cpu_s": cpu_s,
-        "user_s": user,
-        "system_s": system,
+        "cpu_s": _grown(before, after, "cpu_ns") / 1e9 + ended_s,
+        "user_s": user + max(0.0, reaped_user - sum(usage.user_s + usage.reaped_user_s for usage in gone)),
+        "system_s": system + max(0.0, reaped_system - sum(usage.system_s + usage.reaped_system_s for usage in gone)),
         "rss_bytes": now.rss,
         "pss_bytes": now.pss,
         "peak_rss_bytes": now.peak_rss,
-        "processes": len(after),
-        "ended": len(ended),
+        "processes": len(lives),
+        "born": len(born),
+        "ended": len((lived | born) - lives),
+        "ended_s": ended_s,
         "threads": sum(usage.threads for usage in after.values()),
         "voluntary_switches": int(_grown(before, after, "voluntary")),
         "involuntary_switches": int(_grown(before, after, "involuntary")),
+        "cpus": _cpus((*before.values(), *after.values())),
     }
 
 
-def _grown(before: dict[int, Usage], after: dict[int, Usage], field: str) -> float:
+def _living(reading: Reading) -> set[tuple[int, int]]:
+    return {key for key, usage in reading.items() if usage.living}
+
+
+def _cpus(usages: Iterable[Usage]) -> list[int] | None:
+    """The CPUs that any thread may run on; None where the kernel does not tell."""
+    found = {cpu for text in frozenset[str]().union(*(usage.allowed for usage in usages)) for cpu in listed(text)}
+    return sorted(found) or None
+
+
+def listed(text: str) -> Iterator[int]:
+    """`0,4-5` -> 0 4 5, the kernel's form of a list of CPUs; see cpuset(7)."""
+    for part in text.split(","):
+        first, _, last = part.partition("-")
+        yield from range(int(first), int(last or first) + 1)
+
+
+def _grown(before: Reading, after: Reading, field: str) -> float:
     return sum(
-        float(getattr(usage, field) - (getattr(before[pid], field) if pid in before else 0))
-        for pid, usage in after.items()
+        float(getattr(usage, field) - (getattr(before[key], field) if key in before else 0))
+        for key, usage in after.items()
     )
 
 

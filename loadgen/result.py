@@ -7,7 +7,7 @@ from itertools import pairwise
 
 from loadgen import histogram, proc, throttle
 from loadgen.openloop import LATE_NS, LATE_SHARE
-from loadgen.snapshot import Snapshot, client_use, kernel_use
+from loadgen.snapshot import Snapshot, client_use, kernel_use, server_use
 from loadgen.spec import Json, LoadSpec
 from loadgen.tally import Tally, Unanswered
 
@@ -63,7 +63,7 @@ def result(spec: LoadSpec, stretch: Stretch) -> Json:
         "per_100ms": per_100ms(stretch.marks, loop.in_time if loop else requests),
         "kernel": kernel_use(before, after),
         **(lateness(loop.late, loop.late_max_ns, requests) if loop else {"late": None, "client_late": False}),
-        "server": proc.between(before.server, after.server, stretch.memory),
+        "server": server_use(spec.watch_pid, before, after, stretch.memory),
         "host": proc.shares(before.cpus, after.cpus),
         "throttled": throttle.between(before.throttled, after.throttled),
     }

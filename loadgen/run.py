@@ -58,12 +58,14 @@ def _shared(spec: LoadSpec) -> Json:
         for i, worker in enumerate(workers):
             offset = int(i / spec.rate * 1e9) if spec.rate else 0
             _ask(worker, {"op": "load", "spec": share(spec, i).to_json(), "begin_ns": begin + offset})
+        start = begin + int(spec.warmup_s * 1e9)
+        _sleep_until(start - one_process.LISTING_NS)
         watched = watch(spec.watch_pid)
-        _sleep_until(begin + int(spec.warmup_s * 1e9))
+        _sleep_until(start)
         before = snapshot(watched)
         _sleep_until(before.at + int(spec.duration_s * 1e9))
         after = snapshot(watch(spec.watch_pid))
-        memory = proc.memory(tuple(after.server))
+        memory = proc.memory(after.server)
         return merge(spec, [_answer(worker)["result"] for worker in workers], before, after, memory)
 
 

@@ -89,7 +89,7 @@ def _stretch(
 ) -> Stretch:
     after = snapshot(watch(spec.watch_pid))
     pool.settle_bytes()
-    memory = proc.memory(tuple(after.server))
+    memory = proc.memory(after.server)
     return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, unanswered, open_)
 
 

@@ -6,7 +6,7 @@ import resource
 from dataclasses import dataclass
 from time import perf_counter_ns
 
-from loadgen import proc, throttle
+from loadgen import affinity, limits, proc, throttle
 from loadgen.spec import Json
 
 
@@ -20,15 +20,16 @@ class Watched:
 
 @dataclass(frozen=True)
 class Snapshot:
-    """One reading; `at` is perf_counter_ns."""
+    """One reading; `at` is perf_counter_ns, `allowed` the CPUs that the generator may run on (none: not told)."""
 
     at: int
     user_s: float
     system_s: float
     involuntary: int
+    allowed: list[int]
     kernel: tuple[int, int] | None
     cpus: dict[str, tuple[int, int, int]]
-    server: dict[int, proc.Usage]
+    server: proc.Reading
     throttled: throttle.Throttle
 
 
@@ -47,6 +48,7 @@ def snapshot(watched: Watched) -> Snapshot:
         user_s=own.ru_utime,
         system_s=own.ru_stime,
         involuntary=own.ru_nivcsw,
+        allowed=affinity.allowed(),
         kernel=proc.kernel_counts(),
         cpus=proc.cpu_ticks(),
         server=usage,
@@ -55,14 +57,26 @@ def snapshot(watched: Watched) -> Snapshot:
 
 
 def client_use(before: Snapshot, after: Snapshot) -> Json:
-    """The generator's own CPU; `share` is CPU over wall time."""
+    """The generator's own CPU, and what bounds it; `share` is CPU over wall time."""
     user, system = after.user_s - before.user_s, after.system_s - before.system_s
     return {
         "user_s": user,
         "system_s": system,
         "share": (user + system) / max((after.at - before.at) / 1e9, 1e-9),
         "involuntary_switches": after.involuntary - before.involuntary,
+        **client_bounds(after),
     }
+
+
+def client_bounds(now: Snapshot) -> Json:
+    """The CPUs that the generator may run on (None: not told), and its limits."""
+    return {"cpus": now.allowed or None, "limits": limits.read("self")}
+
+
+def server_use(pid: int | None, before: Snapshot, after: Snapshot, memory: proc.Memory) -> Json | None:
+    """What the tree of `pid` used, and what bounds it; None where it could not be read."""
+    used = proc.between(before.server, after.server, memory)
+    return None if used is None else {**used, "limits": limits.read(str(pid))}
 
 
 def kernel_use(before: Snapshot, after: Snapshot) -> Json | None:

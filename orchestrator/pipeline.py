@@ -203,7 +203,8 @@ class Slices:
 def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> list[Record]:
     selection = setting.order.selection
     measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
-    context = Judging(setting.placement, str(setting.machine.get("machine", "")), setting.ceilings)
+    limits = setting.engine.facts.limits
+    context = Judging(setting.placement, str(setting.machine.get("machine", "")), setting.ceilings, limits)
     made = records(selection, measured, context)
     write_records(setting.order.folder, made)
     return made

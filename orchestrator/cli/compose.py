@@ -144,7 +144,7 @@ def _labels(labels: Mapping[str, str]) -> dict[str, str]:
 _FIELDS: dict[str, tuple[str, Callable[[Any], Any]]] = {
     **{name: (name, _same) for name in (
         "user", "cap_drop", "security_opt", "read_only", "init", "command", "entrypoint", "environment",
-        "network_mode", "mem_limit", "pids_limit", "stdin_open", "volumes", "volumes_from",
+        "network_mode", "mem_limit", "memswap_limit", "pids_limit", "stdin_open", "volumes", "volumes_from",
     )},
     "pid_mode": ("pid", _same),
     "cpuset_cpus": ("cpuset", _same),

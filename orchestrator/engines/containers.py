@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from orchestrator.engines.protocol import Launch, Seat, server_environment
+from orchestrator.engines.protocol import Launch, Limits, Seat, Side, server_environment
 
 PORT = 8000
 LABEL_RUN = "appserver-matrix.run"
@@ -19,6 +19,10 @@ LABEL_KIND = "appserver-matrix.kind"
 LABEL_OWNER = "appserver-matrix.owner"
 APPS, VENV, TMP, TLS = "/opt/apps", "/opt/venv", "/tmp", "/opt/tls"
 
+LIMITS: Mapping[Side, Limits] = {
+    "server": Limits(memory_bytes=3 << 30, swap_bytes=0, pids=1024),
+    "client": Limits(memory_bytes=2 << 30, swap_bytes=0, pids=256),
+}
 _BOXED: dict[str, Any] = {
     "user": "1000:1000",
     "cap_drop": ["ALL"],
@@ -44,6 +48,15 @@ def cpuset(cpus: Iterable[int]) -> str:
     return ",".join(str(cpu) for cpu in cpus)
 
 
+def _limited(limits: Limits) -> dict[str, Any]:
+    """The engine's limit of swap is one of memory and swap together."""
+    return {
+        "mem_limit": limits.memory_bytes,
+        "memswap_limit": limits.memory_bytes + limits.swap_bytes,
+        "pids_limit": limits.pids,
+    }
+
+
 def server_options(launch: Launch, run: str, seat: Seat | None = None) -> dict[str, Any]:
     """Options of a server's container: only loopback exists in it. PID 1 is the server.
 
@@ -56,8 +69,7 @@ def server_options(launch: Launch, run: str, seat: Seat | None = None) -> dict[s
         "environment": server_environment(launch.variant, apps=APPS, tmp=TMP),
         "network_mode": network,
         "cpuset_cpus": cpuset(launch.placement.server),
-        "mem_limit": "3g",
-        "pids_limit": 1024,
+        **_limited(LIMITS["server"]),
         "volumes": [TLS] if launch.tls else [],
         "labels": labels(run, "server"),
     }
@@ -69,8 +81,7 @@ def agent_options(run: str, cpus: Iterable[int]) -> dict[str, Any]:
         "command": ["agent"],
         "network_mode": "none",
         "cpuset_cpus": cpuset(cpus),
-        "mem_limit": "2g",
-        "pids_limit": 256,
+        **_limited(LIMITS["client"]),
         "stdin_open": True,
         "labels": labels(run, "agent"),
     }

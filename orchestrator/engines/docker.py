@@ -28,6 +28,7 @@ from orchestrator.engines.bases import MUSL, find_base
 from orchestrator.engines.containers import (
     LABEL_KIND,
     LABEL_RUN,
+    LIMITS,
     PORT,
     TLS,
     agent_beside,
@@ -195,7 +196,8 @@ class DockerEngine:
         self._bases: dict[Base, BaseFacts] = {}
         self._loadgen = ""
         info = self._client.info()
-        self.facts = EngineFacts("docker", str(info["ServerVersion"]), tuple(range(int(info["NCPU"]))), why)
+        cpus = tuple(range(int(info["NCPU"])))
+        self.facts = EngineFacts("docker", str(info["ServerVersion"]), cpus, why, LIMITS)
 
     # --- images -----------------------------------------------------------------------------------------------
 

@@ -13,20 +13,21 @@ import random
 import re
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.invented import EXIT_NS, MemoryObserver, driven_open, steady, watched
-from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
+from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Limits, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
 
 Json = dict[str, Any]
 ERROR_KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
 
+LIMITS = Limits(memory_bytes=1 << 30, swap_bytes=0, pids=256)
 ITEM = b'{"item_id":42,"q":null}'
 
 
@@ -36,7 +37,9 @@ class Behaviour:
 
     `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread
     of slices. `foreign`, `steal`: shares of a CPU. `throttled_s`: of each slice, for which a quota stops it.
-    `end`: what the request in flight gets, or `ignored`. `load` may change the load generator's finished document.
+    `end`: what the request in flight gets, or `ignored`. `restarts`: processes that end in each slice, and as many
+    begin. `server_cpus`: on which it may run, None: where it is placed. `limits`: of the server, where they are not
+    those asked for. `load` may change the load generator's finished document.
     """
 
     rps: float | None = None
@@ -54,6 +57,9 @@ class Behaviour:
     start_error: str = ""
     architecture: str = "x86_64"
     end: str = "answered"
+    restarts: int = 0
+    server_cpus: tuple[int, ...] | None = None
+    limits: Mapping[str, int | None] = field(default_factory=dict)
     load: Callable[[Json], Json] = lambda document: document
 
 
@@ -64,7 +70,7 @@ class MemoryEngine:
         self, behaviours: Mapping[str, Behaviour] | None = None, *, why: str = "", cpus: tuple[int, ...] = (0, 1)
     ) -> None:
         self._behaviours = {f"null/bytes-{len(ITEM)}": Behaviour(rps=100_000), **(behaviours or {})}
-        self.facts = EngineFacts("memory", "1", cpus, why)
+        self.facts = EngineFacts("memory", "1", cpus, why, {"server": LIMITS, "client": LIMITS})
         self.started = 0
         self.stopped = 0
 
@@ -191,13 +197,19 @@ class MemoryServer:
                 "system_s": behaviour.client_share * elapsed * 0.4,
                 "share": behaviour.client_share,
                 "involuntary_switches": 0,
+                "cpus": list(self._launch.placement.client),
+                "limits": asdict(LIMITS),
             },
             "per_100ms": [requests // max(1, int(elapsed * 10))] * max(1, int(elapsed * 10)),
             "kernel": None,
             "late": {"bound_us": 1000.0, "max_us": 80.0, "requests": 0} if driven else None,
             "client_late": False,
             "tls": None,
-            "server": _server(elapsed * share * busy),
+            "server": _server(elapsed * share * busy, behaviour.restarts)
+            | {
+                "cpus": list(behaviour.server_cpus or self._launch.placement.server),
+                "limits": {**asdict(LIMITS), **behaviour.limits},
+            },
             "host": {f"cpu{cpu}": {"busy": busy, "steal": behaviour.steal} for cpu in self._launch.placement.server},
             "throttled": {"client": _quota(), "server": _quota(behaviour.throttled_s), "heat": None},
         }
@@ -252,10 +264,11 @@ def _quota(seconds: float = 0.0) -> Json:
     return {"periods": int(seconds > 0), "seconds": seconds}
 
 
-def _server(cpu_s: float) -> Json:
+def _server(cpu_s: float, restarts: int = 0) -> Json:
     return {
         "cpu_s": cpu_s, "user_s": cpu_s * 0.7, "system_s": cpu_s * 0.3, "rss_bytes": 40_000_000,
         "pss_bytes": 30_000_000,
-        "peak_rss_bytes": 40_000_000, "processes": 1, "ended": 0, "threads": 1, "voluntary_switches": 0,
+        "peak_rss_bytes": 40_000_000, "processes": 1, "born": restarts, "ended": restarts,
+        "ended_s": cpu_s / 10 * (restarts > 0), "threads": 1, "voluntary_switches": 0,
         "involuntary_switches": 0,
     }  # fmt: skip

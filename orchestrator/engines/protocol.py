@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from dataclasses import dataclass, field
+from typing import Any, Literal, Protocol
 
 from orchestrator.engines.agent import Agent
 from orchestrator.images.plan import BuiltImage, ImageSpec
@@ -13,15 +13,30 @@ from orchestrator.spec.resolved import Variant
 Say = Callable[[str], None]
 """Takes one line for people: what is going on now."""
 
+Side = Literal["server", "client"]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What a container may have: bytes of memory, of swap beside it, and processes, with their threads."""
+
+    memory_bytes: int
+    swap_bytes: int
+    pids: int
+
 
 @dataclass(frozen=True)
 class EngineFacts:
-    """Which engine runs, its version, how many CPUs it may give out, and why it was chosen."""
+    """Which engine runs, its version, how many CPUs it may give out, and why it was chosen.
+
+    `limits`: those that it asks for, of the `server` and of the `client`, which is the load generator.
+    """
 
     name: str
     version: str
     cpus: tuple[int, ...]
     why: str = ""
+    limits: Mapping[Side, Limits] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -80,7 +80,7 @@ def _sample(running: Running) -> Mapping[str, Any]:
 def _rested(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
     if not before or not after:
         return True
-    used_s = abs(float(after["cpu_s"]) - before["cpu_s"])  # a process that ended takes its own away
+    used_s = abs(float(after["cpu_s"]) - before["cpu_s"])  # a process that nobody waited for takes its own away
     grown = after["processes"] != before["processes"]
     return used_s < REST_SHARE * REST_S and not grown and not after["wanting"]
 

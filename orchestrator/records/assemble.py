@@ -9,7 +9,7 @@ from typing import Any
 
 from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell
-from orchestrator.engines.protocol import Placement
+from orchestrator.engines.protocol import Limits, Placement, Side
 from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.ceiling import Ceiling, Comparison
 from orchestrator.measure.images import failure_of
@@ -55,11 +55,15 @@ class Measured:
 
 @dataclass(frozen=True)
 class Judging:
-    """What cells are judged by, beside their own rounds. `architecture`: the machine's, as `uname -m` names it."""
+    """What cells are judged by, beside their own rounds. `architecture`: the machine's, as `uname -m` names it.
+
+    `limits`: those that the engine asked for.
+    """
 
     placement: Placement
     architecture: str
     ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
+    limits: Mapping[Side, Limits] = field(default_factory=dict)
 
 
 def records(selection: Selection, measured: Sequence[Measured], judging: Judging) -> list[Record]:
@@ -81,7 +85,8 @@ def _judged(item: Measured, judging: Judging) -> tuple[Figures | None, tuple[Ver
     found = figures(item.rounds)
     image = item.image
     emulated = isinstance(image, BuiltImage) and _other_architecture(image.architecture, judging.architecture)
-    facts = Facts(item.cell, item.rounds, judging.placement, emulated, found.spread.between if found else None)
+    spread = found.spread.between if found else None
+    facts = Facts(item.cell, item.rounds, judging.placement, emulated, spread, judging.limits)
     return found, judge(facts)
 
 

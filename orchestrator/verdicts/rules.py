@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from math import exp
 from typing import Any, Literal
 
 from orchestrator.cells.model import Cell
-from orchestrator.engines.protocol import Placement
+from orchestrator.engines.protocol import Limits, Placement, Side
 from orchestrator.measure.results import Round, Slice, due_of, in_time_of
 
 Effect = Literal["void", "unranked", "bound", "mark"]
@@ -27,13 +27,14 @@ ERRORS_VOID = 0.01
 
 @dataclass(frozen=True)
 class Facts:
-    """What the rules may look at: one cell after its rounds."""
+    """What the rules may look at: one cell after its rounds. `limits`: those that the engine asked for."""
 
     cell: Cell
     rounds: Sequence[Round]
     placement: Placement
     emulated: bool
     spread: float | None
+    limits: Mapping[Side, Limits] = field(default_factory=dict)
 
     def slices(self) -> Iterator[Slice]:
         for round_ in self.rounds:
@@ -154,6 +155,62 @@ def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
     return f"other processes used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
 
 
+_SIDES: Mapping[Side, str] = {"server": "server", "client": "load generator"}
+
+
+def _not_pinned(facts: Facts, load: Mapping[str, Any]) -> str:
+    """The kernel lets a side run elsewhere than on its own CPUs: the engine did not pin it, or it pinned itself."""
+    for side, asked, allowed in _pinned(facts, load):
+        if beyond := allowed - asked:
+            others = set(getattr(facts.placement, "client" if side == "server" else "server"))
+            also = f", the {_SIDES['client' if side == 'server' else 'server']}'s too" if beyond & others else ""
+            return f"the {_SIDES[side]} may run on {_cpus(allowed)}{also}; asked for: {_cpus(asked)}"
+    return ""
+
+
+def _pinned_closer(facts: Facts, load: Mapping[str, Any]) -> str:
+    for side, asked, allowed in _pinned(facts, load):
+        if allowed < asked:
+            return f"the {_SIDES[side]} may run on {_cpus(allowed)} only; asked for: {_cpus(asked)}"
+    return ""
+
+
+def _pinned(facts: Facts, load: Mapping[str, Any]) -> Iterator[tuple[Side, set[int], set[int]]]:
+    """Each side with the CPUs that it was to have, and those that the kernel allows, where that is known."""
+    placed: dict[Side, Sequence[int]] = {"server": facts.placement.server, "client": facts.placement.client}
+    for side, asked in placed.items():
+        if allowed := (load[side] or {}).get("cpus"):
+            yield side, set(asked), set(allowed)
+
+
+def _cpus(cpus: set[int]) -> str:
+    return f"CPU{'s' * (len(cpus) > 1)} {','.join(str(cpu) for cpu in sorted(cpus))}"
+
+
+_UNITS = {"memory_bytes": "bytes of memory", "swap_bytes": "bytes of swap", "pids": "processes"}
+
+
+def _not_limited(facts: Facts, load: Mapping[str, Any]) -> str:
+    """A limit of the control group is another than was asked for, where it can be read."""
+    for side, limits in facts.limits.items():
+        held = (load[side] or {}).get("limits") or {}
+        for name, asked in asdict(limits).items():
+            if name in held and held[name] != asked:
+                found = "any number of" if held[name] is None else f"{held[name]:,}"
+                return f"the {_SIDES[side]} may have {found} {_UNITS[name]}; asked for: {asked:,}"
+    return ""
+
+
+def _restarted(_: Facts, load: Mapping[str, Any]) -> str:
+    """Records of before births were counted have ends only."""
+    server = load["server"] or {}
+    born, ended, ended_s = server.get("born", 0), server.get("ended", 0), server.get("ended_s", 0.0)
+    if not (born or ended or ended_s):
+        return ""
+    seen = f"{ended} of its processes ended and {born} began" if born or ended else "processes began and ended unseen"
+    return f"{seen} in {load['elapsed_s']:.2f} s" + (f"; ended ones used {ended_s:.2f} s of CPU" if ended_s else "")
+
+
 def _throttled(facts: Facts, load: Mapping[str, Any]) -> str:
     """Records of before the load generator read the counters have none."""
     held = load.get("throttled") or {}
@@ -255,10 +312,29 @@ SLICE_RULES = (
     SliceRule(
         "host_saturated", "unranked", 0.34, "stop what else runs here; `matrix doctor` names it", _host_saturated
     ),
+    SliceRule(
+        "not_pinned", "unranked", 0.0,
+        "measure where the engine can pin (`matrix doctor`), or take the server's own option for CPUs away",
+        _not_pinned,
+    ),
+    SliceRule(
+        "not_pinned", "mark", 0.0,
+        "name these CPUs under `cpus`, or take the server's own option for CPUs away", _pinned_closer,
+    ),
+    SliceRule(
+        "not_limited", "unranked", 0.0,
+        "measure where the engine can limit (`matrix doctor`): on control groups with its memory, swap and pids",
+        _not_limited,
+    ),
     SliceRule("throttled", "unranked", 0.34, "lift the CPU quota of what runs here, or cool the machine", _throttled),
     SliceRule(
         "starved", "unranked", 0.34, "give it a thread for each connection, or fewer connections, or longer slices",
         _starved,
+    ),
+    SliceRule(
+        "workers_restarted", "mark", 0.0,
+        "lift the limit of requests per worker, or measure long slices; without such a limit, read why workers end",
+        _restarted,
     ),
     SliceRule(
         "littles_law", "mark", 0.5, "connections waited outside the measured time; distrust latency", _littles_law

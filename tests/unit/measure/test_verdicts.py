@@ -32,6 +32,13 @@ FIRES: dict[str, tuple[Behaviour, str, str]] = {
     "client_bound": (Behaviour(client_share=0.9), "bound", "90%"),
     "host_saturated": (Behaviour(foreign=0.3), "unranked", "30%"),
     "throttled": (Behaviour(throttled_s=0.2), "unranked", "stopped the server for 0.20 s"),
+    "not_pinned": (
+        Behaviour(server_cpus=(0, 1)),
+        "unranked",
+        "the server may run on CPUs 0,1, the load generator's too",
+    ),
+    "not_limited": (Behaviour(limits={"pids": None}), "unranked", "any number of processes"),
+    "workers_restarted": (Behaviour(restarts=2), "mark", "2 of its processes ended and 2 began"),
     "littles_law": (Behaviour(load=_every_request_twice_as_slow), "mark", "8 connections"),
     "starved": (Behaviour(load=_half_without_an_answer), "unranked", "4 of 8 connections had no answer"),
     "undeclared_config": (Behaviour(fingerprint={"parser": "slow"}), "unranked", "parser is slow, declared waitress"),

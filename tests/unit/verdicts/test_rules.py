@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from orchestrator.cells.expand import expand
-from orchestrator.engines.protocol import Placement
+from orchestrator.engines.protocol import Limits, Placement
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.spec.loading import load_matrix
@@ -66,6 +66,7 @@ def facts(case: Case) -> Facts:
     return Facts(
         CELL.only(**{axis: case.get(axis, usual) for axis, usual in AXES.items()}),
         [*good, *failed], Placement(server, client, server == client), case.get("emulated", False), case.get("spread"),
+        {"server": Limits(3 << 30, 0, 1024), "client": Limits(2 << 30, 0, 256)},
     )  # fmt: skip
 
 
