@@ -8,8 +8,6 @@ import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from packaging.requirements import Requirement
-from packaging.utils import canonicalize_name
 from rich import box
 from rich.table import Table
 
@@ -17,6 +15,7 @@ from orchestrator.errors import EnvironmentProblem, SpecError, nearest
 from orchestrator.images.ask_pip import MEDIA_TYPE
 from orchestrator.images.simple_index import TARGETS, Coverage, File, coverage, parse_project, release
 from orchestrator.spec.models import Matrix
+from orchestrator.spec.requirement import pinned_versions
 from orchestrator.spec.resolved import Variant, catalogue
 from orchestrator.spec.suite_checks import matches
 
@@ -45,9 +44,7 @@ def distributions(matrix: Matrix, patterns: Sequence[str]) -> dict[str, str]:
 
 
 def _of_variant(variant: Variant) -> dict[str, str]:
-    own = [Requirement(text) for text in variant.install]
-    pinned = {str(canonicalize_name(item.name)): next(iter(item.specifier)).version for item in own}
-    return {str(canonicalize_name(name)): "" for name in variant.compiled} | pinned
+    return dict.fromkeys(variant.compiled, "") | pinned_versions(variant.install)
 
 
 def look_up(wanted: Mapping[str, str]) -> dict[str, Coverage | None]:

@@ -23,6 +23,7 @@ from orchestrator.engines.invented import EXIT_NS, MemoryObserver, driven_open, 
 from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Limits, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.spec.requirement import pinned_versions
 
 Json = dict[str, Any]
 ERROR_KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")
@@ -236,7 +237,7 @@ class MemoryServer:
 
 
 def _install_report(spec: ImageSpec, failed: str) -> Json:
-    pairs = [] if failed else [requirement.split("==") for requirement in spec.packages]
+    pairs = () if failed else pinned_versions(spec.packages).items()
     invented = {"file": "invented", "tag": "py3-none-any", "kind": "wheel", "compiled": False, "bytes": 0}
     return {
         "schema": 1, "mode": spec.key.mode, "outcome": "failed" if failed else "pure", "system": [],

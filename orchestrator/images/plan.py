@@ -7,10 +7,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from packaging.requirements import Requirement
-
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.spec.models import Matrix, SystemPackages
+from orchestrator.spec.requirement import pinned_versions
 from orchestrator.spec.resolved import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,8 +132,7 @@ def image_of(matrix: Matrix, cell: Cell) -> ImageSpec:
 
 
 def _acted_on(variant: Variant) -> tuple[str, ...]:
-    own = [Requirement(requirement).name for requirement in variant.install]
-    return tuple(dict.fromkeys([*own, *variant.compiled]))
+    return tuple(dict.fromkeys([*pinned_versions(variant.install), *variant.compiled]))
 
 
 def images_of(matrix: Matrix, cells: tuple[Cell, ...]) -> tuple[ImageSpec, ...]:

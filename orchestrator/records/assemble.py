@@ -200,6 +200,7 @@ def _common(selection: Selection, cell: Cell, image: BuiltImage | Failure, failu
         "reason": _reason(failure) if failure else None,
         "note": cell.variant.note,
         "declared": cell.variant.declares.model_dump(exclude_none=True),
+        "package": cell.variant.package,
         "command": cell.variant.run,
         "image": _image(image) if isinstance(image, BuiltImage) else None,
         "written": datetime.now(UTC).isoformat(timespec="seconds"),

@@ -185,6 +185,7 @@ class Record(Stored):
     reason: Reason | None
     note: str
     declared: dict[str, Any]
+    package: str = Field(default="", description="distribution that owns the socket; '' in older records")
     command: str = Field(description="launch command with its placeholders, as the matrix has it")
     image: ImageFacts | None
     rounds: list[RoundRecord] = Field(default=[], description="of the load probe")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from packaging.utils import canonicalize_name
+
 from orchestrator.records.lifecycle import EndingCase
 from orchestrator.records.model import Record
 from orchestrator.report.sheet import Sheet
@@ -138,10 +140,10 @@ def name_of(record: Record) -> str:
 
 
 def version_of(record: Record) -> str:
-    """Of the distribution that owns the socket."""
+    """Of the distribution that owns the socket; records that do not name it tell it by what they declare."""
     versions: Mapping[str, str] = record.image.versions if record.image else {}
-    spelt = {name.replace("_", "-").lower(): version for name, version in versions.items()}
-    names = (str(record.declared.get("server", "")), record.cell.variant, record.cell.server)
+    spelt = {str(canonicalize_name(name)): version for name, version in versions.items()}
+    names = (record.package, str(record.declared.get("server", "")), record.cell.variant, record.cell.server)
     return next((spelt[name] for name in names if name in spelt), NONE)
 
 

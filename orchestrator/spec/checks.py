@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 
 from orchestrator.spec.mistake import Mistake, unknown
 from orchestrator.spec.models import Matrix
+from orchestrator.spec.requirement import pinned_versions
 from orchestrator.spec.resolved import PLACEHOLDERS, Variant, catalogue, placeholders, tuned
 from orchestrator.spec.suite_checks import suite_mistakes
 from orchestrator.spec.yaml_text import FieldPath
@@ -33,13 +34,11 @@ def _variant_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
         )
     if not variant.install:
         yield Mistake(path, "nothing to install", "", "add install: [name==version] to the variant or its server")
+    elif variant.package not in (names := pinned_versions(variant.install)):
+        yield unknown(_where(matrix, variant, "package"), "distribution of its `install`", variant.package, names)
     for flavour in variant.system:
         if flavour not in matrix.flavours:
             yield unknown((*_where(matrix, variant, "system"), flavour), "flavour", flavour, matrix.flavours)
-    for requirement in variant.install:
-        if "==" not in requirement:
-            where = _where(matrix, variant, "install")
-            yield Mistake(where, f"{requirement!r} is not pinned", "", f"write {requirement}==VERSION")
     yield from _command_mistakes(matrix, variant)
 
 

@@ -19,6 +19,14 @@ class Mistake:
     next_step: str = ""
 
 
+class WrongText(ValueError):
+    """A text of matrix.yaml that its field cannot take; the place is added by whoever read the file."""
+
+    def __init__(self, what: str, nearest: str = "", next_step: str = "") -> None:
+        super().__init__(what)
+        self.words = (what, nearest, next_step)
+
+
 def shown(value: object) -> str:
     """A value of an axis as matrix.yaml writes it."""
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,7 +8,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, StringConstraints, Tag
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+)
+
+from orchestrator.spec.requirement import distribution_name, each_once, pinned
 
 NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
@@ -39,6 +50,11 @@ Workers = Annotated[
     Discriminator(lambda value: WORD if isinstance(value, str) else NUMBER),
 ]
 """cpus: as many as there are CPUs for the server."""
+
+Distribution = Annotated[str, AfterValidator(distribution_name)]
+"""Written as on the index, kept as packages are compared: `mod_wsgi` becomes `mod-wsgi`."""
+
+Install = Annotated[tuple[Annotated[str, AfterValidator(pinned)], ...], AfterValidator(each_once)]
 
 T = TypeVar("T")
 
@@ -95,7 +111,7 @@ class SystemPackages(Model):
 class Declares(Model):
     """The configuration that an entry claims. Each given field is compared with what /fingerprint reports."""
 
-    server: str | None = Field(default=None, description="distribution that owns the socket")
+    server: Distribution | None = Field(default=None, description="what owns the socket; by default the `package`")
     loop: str | None = Field(default=None, description="class of the event loop, e.g. uvloop.Loop")
     parser: str | None = Field(default=None, description="HTTP parser, e.g. httptools")
     worker_class: str | None = None
@@ -116,9 +132,14 @@ class Entry(Model):
     """The fields that a server and its variants share; a variant's value is added to or replaces the server's."""
 
     protocol: Protocol | None = None
-    install: tuple[str, ...] = Field(default=(), description="pinned requirements; a variant's replace the server's")
+    install: Install = Field(default=(), description="pinned requirements; a variant's replace the server's")
+    package: Distribution = Field(
+        default="", description="the one of `install` that owns the socket: that of the entry's name, else the first"
+    )
     sdist_only: bool = Field(default=False, description="no wheel that pip accepts exists: cells say `sdist`")
-    compiled: tuple[str, ...] = Field(default=(), description="distributions with native code: the mode acts on them")
+    compiled: tuple[Distribution, ...] = Field(
+        default=(), description="distributions with native code: the mode acts on them"
+    )
     run: str = Field(default="", description="launch command with placeholders")
     options: str = Field(default="", description="text for {options}; a variant's follows the server's")
     tls: str = Field(default="", description="text added to {options} where TLS is on")

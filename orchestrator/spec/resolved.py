@@ -7,7 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from string import Formatter
 
+from packaging.utils import canonicalize_name
+
 from orchestrator.spec.models import Declares, Matrix, ServerEntry, Shutdown, SystemPackages, VariantEntry
+from orchestrator.spec.requirement import pinned_versions
 
 PLACEHOLDERS = {
     "app": "module:app of the application",
@@ -29,7 +32,10 @@ PLACEHOLDERS = {
 
 @dataclass(frozen=True)
 class Variant:
-    """One configuration of a server. `name` is server/variant; `image` names what it is installed in."""
+    """One configuration of a server. `name` is server/variant; `image` names what it is installed in.
+
+    `package` is the distribution that owns the socket, by its canonical name.
+    """
 
     server: str
     variant: str
@@ -50,6 +56,7 @@ class Variant:
     shutdown: Shutdown | None = None
     reload: str = ""
     timeout: str = ""
+    package: str = ""
 
     @property
     def name(self) -> str:
@@ -81,6 +88,7 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
     """Put together the variant `name` of `entry`."""
     variant = entry.variants[name]
     install = variant.install or entry.install
+    package = variant.package or entry.package or _own_package(server, install)
     return Variant(
         server=server,
         variant=name,
@@ -95,12 +103,13 @@ def resolve(server: str, entry: ServerEntry, name: str) -> Variant:
         env={**entry.env, **variant.env},
         supports=(frozenset(entry.supports) | frozenset(variant.supports)) - frozenset(variant.lacks),
         system={**entry.system, **variant.system},
-        declares=_declared(server, variant),
+        declares=_declared(package, variant),
         note=_joined(entry.note, variant.note),
         extra=variant.extra,
         shutdown=variant.shutdown or entry.shutdown,
         reload=variant.reload or entry.reload,
         timeout=variant.timeout or entry.timeout,
+        package=package,
     )
 
 
@@ -127,9 +136,15 @@ def _installed(entry: ServerEntry, name: str) -> tuple[object, ...]:
     )
 
 
-def _declared(server: str, variant: VariantEntry) -> Declares:
+def _own_package(server: str, install: tuple[str, ...]) -> str:
+    """The distribution of the entry's name where it is installed, else the first that is."""
+    names, own = list(pinned_versions(install)), str(canonicalize_name(server))
+    return own if own in names or not names else names[0]
+
+
+def _declared(package: str, variant: VariantEntry) -> Declares:
     declares = variant.declares
-    return declares if declares.server else declares.model_copy(update={"server": server})
+    return declares if declares.server else declares.model_copy(update={"server": package})
 
 
 def _joined(first: str, second: str) -> str:

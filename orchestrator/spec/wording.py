@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic_core import ErrorDetails
 
 from orchestrator.errors import nearest
-from orchestrator.spec.mistake import shown
+from orchestrator.spec.mistake import WrongText, shown
 from orchestrator.spec.models import NAME, PATH, PYTHON, WORD, Matrix
 from orchestrator.spec.yaml_text import FieldPath
 
@@ -104,6 +104,11 @@ def _wrong_form(value: object, ctx: Mapping[str, Any], _: FieldPath) -> Words:
     return f"{_shown(value)} is not {_FORMS[str(ctx['pattern'])]}", close[:60], ""
 
 
+def _wrong_text(_: object, ctx: Mapping[str, Any], __: FieldPath) -> Words:
+    error: WrongText = ctx["error"]
+    return error.words
+
+
 def _empty(_: object, __: Mapping[str, Any], ___: FieldPath) -> Words:
     return "this is empty", "", "give at least one value, or leave the field out"
 
@@ -117,6 +122,7 @@ _RULES: Mapping[str, Callable[[object, Mapping[str, Any], FieldPath], Words]] = 
     "missing": _missing,
     "literal_error": _not_listed,
     "string_pattern_mismatch": _wrong_form,
+    "value_error": _wrong_text,
     "too_short": _empty,
     "string_too_short": _empty,
     "greater_than": _beyond("more than", "gt"),
