@@ -10,14 +10,16 @@ from __future__ import annotations
 import asyncio
 import os
 import platform
+import re
 import sys
 import threading
 from collections.abc import Iterator, Mapping
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from types import FrameType
 
-from identity import Clue, identify
+from identity import OTHER_NAMES, Clue, identify, unlisted
 
 Steps = tuple[str | int, ...]
 """A way through keys, attributes and indices."""
@@ -36,28 +38,21 @@ PLACES: tuple[tuple[str, Steps, str], ...] = (
     ("hypercorn.app_wrappers", ("send", "args", 0, "__self__", "send", "__self__"), "protocol"),
 )
 
-# The distributions whose versions are told where they are installed.
-DISTRIBUTIONS = (
-    *("uvicorn", "uvicorn-worker", "gunicorn", "granian", "hypercorn", "daphne", "waitress", "cheroot", "uwsgi"),
-    *("pyuwsgi", "mod_wsgi", "mod_wsgi-standalone", "socketify", "bjoern", "freastal", "fastwsgi", "tremolo", "pyvoy"),
-    *("fastapi-cli", "uvloop", "rloop", "trio", "h11", "h2", "httptools", "zttp", "gunicorn_h1c", "twisted"),
-    *("starlette", "fastapi", "flask", "werkzeug", "pydantic", "anyio"),
-)
-# The same server packed a second time.
-OTHER_NAMES = {"uwsgi": "pyuwsgi", "mod_wsgi": "mod_wsgi-standalone"}
-
 
 def measure(interface: str) -> dict[str, object]:
     """The facts of the process that answers; `interface` is the one by which the app was just called.
 
     Keys: docs/apps.md. `loop` is the class of the running event loop, None under WSGI.
     """
-    identity = identify(list(clues(sys._getframe(1))), set(sys.modules))
-    versions = dict(installed())
+    seen, versions = list(clues(sys._getframe(1))), installed()
+    strangers = unlisted(seen, owners())
+    identity = identify(seen, set(sys.modules), strangers)
     server = identity.server or ""
+    packages = [name for name in (server, OTHER_NAMES.get(server, "")) if name in versions]
     return {
         "server": identity.server,
-        "server_version": versions.get(server) or versions.get(OTHER_NAMES.get(server, "")),
+        "server_version": versions[packages[0]] if packages else None,
+        "packages": list(dict.fromkeys([*packages, *strangers])),
         "interface": interface,
         "loop": None if interface == "wsgi" else loop_class(),
         "parser": identity.parser,
@@ -77,12 +72,18 @@ def measure(interface: str) -> dict[str, object]:
 def clues(frame: FrameType | None) -> Iterator[Clue]:
     """What the frames above the app hold, innermost first."""
     while frame is not None:
-        module = frame.f_globals.get("__name__", "")
+        module = module_of(frame)
         yield Clue("frame", module)
         for prefix, steps, what in PLACES:
             if module.startswith(prefix) and (found := follow(frame.f_locals, steps)) is not None:
                 yield Clue(what, str(found) if isinstance(found, bool) else class_name(found))
         frame = frame.f_back
+
+
+def module_of(frame: FrameType) -> str:
+    """The name under which a frame's module is imported; of `python -m` that is not `__main__`."""
+    name, spec = frame.f_globals.get("__name__", ""), frame.f_globals.get("__spec__")
+    return str(getattr(spec, "name", name) if name == "__main__" else name)
 
 
 def follow(start: object, steps: Steps) -> object:
@@ -110,12 +111,23 @@ def loop_class() -> str | None:
         return "trio" if "trio" in sys.modules else None
 
 
-def installed() -> Iterator[tuple[str, str]]:
-    for name in DISTRIBUTIONS:
-        try:
-            yield name, metadata.version(name)
-        except metadata.PackageNotFoundError:
-            continue
+def canonical(name: str) -> str:
+    """A distribution's name as package indexes compare it (PEP 503)."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+@cache
+def installed() -> dict[str, str]:
+    """The version of every distribution that is installed, by its canonical name."""
+    found = ((dist.metadata["Name"], dist.version) for dist in metadata.distributions())
+    return dict(sorted((canonical(name), version) for name, version in found if name))
+
+
+@cache
+def owners() -> dict[str, list[str]]:
+    """The distributions that each top-level package belongs to."""
+    found = metadata.packages_distributions()
+    return {package: [canonical(name) for name in dict.fromkeys(names)] for package, names in found.items()}
 
 
 def libc() -> str | None:

@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "images" / "apps"))
 
 import fingerprint  # noqa: E402
-from identity import OWN_PARSERS, PARSERS, SERVERS, Clue, Identity, identify  # noqa: E402
+from identity import LIBRARIES, OWN_PARSERS, PARSERS, SERVERS, Clue, Identity, identify, unlisted  # noqa: E402
 
 STACKS = sorted((ROOT / "tests" / "cases" / "stacks").glob("*.txt"))
 NAMES = st.sampled_from([package for package, _ in SERVERS] + [name for _, name, _ in PARSERS]) | st.text(max_size=9)
@@ -111,6 +111,57 @@ def test_a_way_that_breaks_off_leads_nowhere() -> None:
 
 
 def test_only_what_is_installed_has_a_version() -> None:
-    versions = dict(fingerprint.installed())
-    assert {"flask", "starlette", "fastapi"} <= versions.keys()
+    versions = fingerprint.installed()
+    assert {"flask", "starlette", "fastapi", "pytest", "pydantic-core"} <= versions.keys()
     assert "pyvoy" not in versions
+
+
+OWNERS = {"nextserver": ["next-server"], "nextworker": ["nextworker"], "uvicorn": ["uvicorn"], "click": ["click"],
+          "starlette": ["starlette"], "nspace": ["nspace-a", "nspace-b"]}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("innermost_first", "server", "packages"),
+    [
+        (["raw_asgi", "nextserver.http", "asyncio.base_events", "nextserver.cli", "click.core"], "next-server", None),
+        (["starlette_app", "starlette.routing", "nextserver"], "next-server", None),
+        (["raw_wsgi", "nextworker.pool", "nextserver.main"], "next-server", ["next-server", "nextworker"]),
+        (["raw_asgi", "nextworker.pool", "uvicorn.server", "click.core"], "uvicorn", ["nextworker"]),
+        (["raw_wsgi", "nspace.server"], "nspace-a", ["nspace-a", "nspace-b"]),
+        (["raw_wsgi", "threading"], None, []),
+        (["starlette_app", "starlette.routing", "click.core"], None, []),
+        ([], None, []),
+    ],
+)
+def test_a_server_that_no_table_lists_is_known_by_the_package_of_its_frames(
+    innermost_first: list[str], server: str | None, packages: list[str] | None
+) -> None:
+    clues = [Clue("frame", name) for name in innermost_first]
+    strangers = unlisted(clues, OWNERS)
+    assert strangers == (["next-server"] if packages is None else packages)
+    assert identify(clues, [], strangers) == Identity(server, None, None)
+
+
+def test_a_server_on_the_stack_goes_before_one_that_is_merely_loaded() -> None:
+    clues = [Clue("frame", "raw_wsgi"), Clue("frame", "nextserver")]
+    assert identify(clues, ["_fastwsgi", "uvicorn"], unlisted(clues, OWNERS)).server == "next-server"
+
+
+def test_no_framework_is_taken_for_a_server() -> None:
+    lock = (ROOT / "images" / "apps" / "requirements.txt").read_text()
+    names = {line.partition("==")[0] for line in lock.splitlines() if "==" in line}
+    assert {fingerprint.canonical(name.strip()) for name in names} <= LIBRARIES
+
+
+def test_the_owners_of_packages_are_distributions_that_are_installed() -> None:
+    owners = fingerprint.owners()
+    assert owners["flask"] == ["flask"]
+    assert owners["_pytest"] == ["pytest"]
+    assert {name for names in owners.values() for name in names} <= fingerprint.installed().keys()
+
+
+def test_python_m_is_known_by_its_package() -> None:
+    frame = frame_of("__main__", "import types\n__spec__ = types.SimpleNamespace(name='nextserver.__main__')\n"
+                     "frame = sys._getframe()")  # fmt: skip
+    assert fingerprint.module_of(frame) == "nextserver.__main__"
+    assert fingerprint.module_of(frame_of("__main__", "frame = sys._getframe()")) == "__main__"
