@@ -115,8 +115,10 @@ def started(engine: Engine, sides: Sides, name: str) -> Iterator[Server]:
     if isinstance(found, Failure):
         raise LoadFailed(f"{name}: {found.reason}")
     try:
-        workload = sides.plan.matrix.workloads[cell.workload]
-        yield Server(found.running, workload, found.answers[cell.workload], cell.connections)
+        workload, expected = sides.plan.matrix.workloads[cell.workload], found.answers[cell.workload]
+        if isinstance(expected, Failure):
+            raise LoadFailed(f"{name}: {expected.reason}")
+        yield Server(found.running, workload, expected, cell.connections)
     finally:
         found.running.stop()
 

@@ -72,6 +72,10 @@ class ServerFailed(MatrixError):
     """A server did not start, or did not give a right answer in time. Its cells record it."""
 
 
+class CheckFailed(ServerFailed):
+    """A server started, and answers something else than it should, or is not what its entry declares."""
+
+
 class LoadFailed(MatrixError):
     """The load generator could not do its work."""
 

@@ -27,7 +27,7 @@ from orchestrator.measure.images import build_all, failure_of
 from orchestrator.measure.placement import place
 from orchestrator.measure.probes import PROBES, Probe
 from orchestrator.measure.results import Failure, Round
-from orchestrator.measure.rounds import Plan, measure_round
+from orchestrator.measure.rounds import Plan, hopeless, measure_round
 from orchestrator.records.assemble import Judging, Measured, probed_record, records, rounds_of
 from orchestrator.records.model import CeilingRecord, Record, RunFile
 from orchestrator.records.precision import progress, stopped, unfinished, wide
@@ -159,14 +159,19 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
 
 
 def _asked_for(setting: Setting, number: int, made: Sequence[Record]) -> tuple[Cell, ...]:
-    """The cells of this round: all up to `rounds`, then those whose comparison is not precise enough; or none."""
-    plan, schedule = setting.plan, setting.plan.schedule
+    """The cells of this round: all up to `rounds`, then those whose comparison is not precise enough; or none.
+
+    What did not start or was not as declared in the first round is left out.
+    """
+    schedule = setting.plan.schedule
+    given_up = {record.id for record in made for first in rounds_of(record)[:1] if hopeless(first.failure)}
+    cells = tuple(cell for cell in setting.plan.cells if cell.id not in given_up)
     if number <= schedule.rounds:
-        return plan.cells
+        return cells
     if not schedule.precision or number > schedule.max_rounds:
         return ()
     wanted = unfinished(setting.order.selection, wide(made, schedule.precision))
-    return tuple(cell for cell in plan.cells if cell.id in wanted)
+    return tuple(cell for cell in cells if cell.id in wanted)
 
 
 def _tell_precision(setting: Setting, number: int, made: Sequence[Record]) -> None:

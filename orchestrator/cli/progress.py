@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from orchestrator.measure.events import CellDone, Emit, Event, ImageReady, ServersUp, SliceDone, Told
+from orchestrator.measure.events import CellDone, Emit, Event, ImageReady, LaunchFailed, ServersUp, SliceDone, Told
 
 PLAIN_EVERY_S = 10.0
 REFRESH_HZ = 2
@@ -57,6 +57,8 @@ class _Live:
                 self._bar("images", done, total, id_)
             case ServersUp(round_, up, total, rounds):
                 self._bar("slices", None, None, f"round {round_} of {rounds}: {up} of {total} servers up")
+            case LaunchFailed():
+                self._console.print(_failed(event), highlight=False, markup=False)
             case SliceDone(cell, rps, _, done, total):
                 self._bar("slices", done, total, f"{cell} {_rps(rps)}")
             case CellDone(cell, outcome, done, total):
@@ -82,9 +84,11 @@ class _Plain:
                 self._say(text)
             case ImageReady(id_, ok, text, done, total):
                 self._say(f"image {done}/{total} {id_}: {text if ok else 'FAILED: ' + text}")
-            case ServersUp(round_, up, total, rounds):
-                if up == total:
-                    self._say(f"round {round_} of {rounds}: {total} servers started")
+            case ServersUp(round_, up, total, rounds, failed):
+                if up + failed == total:
+                    self._say(f"round {round_} of {rounds}: {_servers(up, total)} up")
+            case LaunchFailed():
+                self._say(_failed(event))
             case SliceDone(cell, rps, _, done, total):
                 count = f"{done}/{total}, {self._left(done, total)} left" if total else f"{done}"
                 if done == total or time.monotonic() - self._said > PLAIN_EVERY_S:
@@ -101,6 +105,15 @@ class _Plain:
     def _say(self, text: str) -> None:
         self._said = time.monotonic()
         self._console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _servers(up: int, total: int) -> str:
+    return f"{total} server{'s' * (total != 1)}" if up == total else f"{up} of {total} servers"
+
+
+def _failed(event: LaunchFailed) -> str:
+    what = "not measured" if event.given_up else f"not measured in round {event.round}"
+    return f"{event.launch}: {what}: {event.reason}"
 
 
 def _rps(rps: float | None) -> str:

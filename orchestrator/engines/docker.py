@@ -37,8 +37,9 @@ from orchestrator.engines.containers import (
     server_options,
     signaller_of,
 )
+from orchestrator.engines.ends import Exit, words_of
 from orchestrator.engines.inventory import Held
-from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat
+from orchestrator.engines.protocol import EngineFacts, Launch, Placement, Say, Seat
 from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
 from orchestrator.images.context import Context, loadgen_context, server_context
@@ -163,18 +164,11 @@ class RunningContainer:
     def log(self) -> str:
         return bytes(self._server.logs(tail=200)).decode(errors="replace")
 
-    def exit_code(self) -> int | None:
-        self._server.reload()
-        state = self._server.attrs["State"]
-        return None if state["Running"] else int(state["ExitCode"])
-
     def wait(self, timeout_s: float) -> Exit | None:
         deadline = time.monotonic() + timeout_s
-        while (code := self.exit_code()) is None:
-            if time.monotonic() > deadline:
-                return None
+        while (end := _end_of(self._server)) is None and time.monotonic() < deadline:
             time.sleep(POLL_S)
-        return Exit(code, _wall_ns(self._server.attrs["State"]["FinishedAt"]))
+        return end
 
     def stop(self) -> None:
         for agent in self._made:
@@ -423,9 +417,9 @@ class DockerEngine:
     def _why_not_started(self, made: list[Container], error: Exception) -> str:
         """A server that ended at once makes the engine complain about its namespace: its own words say more."""
         with contextlib.suppress(*ENGINE_ERRORS, IndexError):
-            log = bytes(made[0].logs(tail=50)).decode(errors="replace").strip()
-            if log:
-                return log.splitlines()[-1]
+            said = words_of(_end_of(made[0]), bytes(made[0].logs(tail=200)).decode(errors="replace"))
+            if said:
+                return said
         return _first_line(error)
 
     def close(self) -> None:
@@ -446,6 +440,15 @@ def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
 def _remove(container: Container) -> None:
     with contextlib.suppress(*ENGINE_ERRORS):
         container.remove(force=True, v=True)
+
+
+def _end_of(server: Container) -> Exit | None:
+    """How a container's process 1 ended; None while it runs, and where it never did."""
+    server.reload()
+    state = server.attrs["State"]
+    if state["Running"] or state["Status"] == "created":
+        return None
+    return Exit(int(state["ExitCode"]), _wall_ns(state["FinishedAt"]), bool(state.get("OOMKilled")))
 
 
 def _wall_ns(stamp: str) -> int:

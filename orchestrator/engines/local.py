@@ -20,7 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Placement, Say, Seat, server_environment
+from orchestrator.engines.ends import Exit
+from orchestrator.engines.protocol import EngineFacts, Launch, Placement, Say, Seat, server_environment
 from orchestrator.engines.tls import certificate
 from orchestrator.engines.venvs import build_environment
 from orchestrator.errors import ServerFailed
@@ -117,9 +118,6 @@ class RunningProcess:
 
     def log(self) -> str:
         return self._log.read_bytes()[-LOG_TAIL_BYTES:].decode(errors="replace")
-
-    def exit_code(self) -> int | None:
-        return self._exit.code if self._exit else None
 
     def wait(self, timeout_s: float) -> Exit | None:
         self._reaper.join(timeout_s)

@@ -14,13 +14,15 @@ import re
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from http import HTTPStatus
 from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.agent import Agent
+from orchestrator.engines.ends import Exit
 from orchestrator.engines.invented import EXIT_NS, MemoryObserver, driven_open, steady, watched
-from orchestrator.engines.protocol import EngineFacts, Exit, Launch, Limits, Placement, Say, Seat
+from orchestrator.engines.protocol import EngineFacts, Launch, Limits, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.spec.requirement import pinned_versions
@@ -38,9 +40,11 @@ class Behaviour:
 
     `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread
     of slices. `foreign`, `steal`: shares of a CPU. `throttled_s`: of each slice, for which a quota stops it.
-    `end`: what the request in flight gets, or `ignored`. `restarts`: processes that end in each slice, and as many
-    begin. `server_cpus`: on which it may run, None: where it is placed. `limits`: of the server, where they are not
-    those asked for. `load` may change the load generator's finished document.
+    `end`: what the request in flight gets, or `ignored`; `dies`: how it ends as soon as it is under load. `restarts`:
+    processes that end in each slice, and as many begin. `server_cpus`: on which it may run, None: where it is placed.
+    `limits`: of the server, where they are not those asked for. `answers`: status and body by path, in the place of
+    the right ones. `agent`: whole answers of the load generator by operation, in the place of its own. `load` may
+    change the load generator's finished document.
     """
 
     rps: float | None = None
@@ -61,6 +65,9 @@ class Behaviour:
     restarts: int = 0
     server_cpus: tuple[int, ...] | None = None
     limits: Mapping[str, int | None] = field(default_factory=dict)
+    dies: Exit | None = None
+    answers: Mapping[str, tuple[int, bytes]] = field(default_factory=dict)
+    agent: Mapping[str, Json] = field(default_factory=dict)
     load: Callable[[Json], Json] = lambda document: document
 
 
@@ -121,15 +128,16 @@ class MemoryServer:
         self.agent = Agent(self)
         self.signaller = Agent(self)
         self._signal_ns = 0
+        self._under_load = False
 
     def log(self) -> str:
         return "\n".join(self._log)
 
-    def exit_code(self) -> int | None:
-        return None
-
     def wait(self, timeout_s: float) -> Exit | None:
-        return None if self._behaviour.end == "ignored" else Exit(0, self._signal_ns + EXIT_NS)
+        ended_so = self._behaviour.dies if self._under_load else None
+        if ended_so or not self._signal_ns or self._behaviour.end == "ignored":
+            return ended_so
+        return Exit(0, self._signal_ns + EXIT_NS)
 
     def stop(self) -> None:
         self._engine.stopped += 1
@@ -138,16 +146,24 @@ class MemoryServer:
 
     def send(self, line: str) -> None:
         asked = json.loads(line)
-        self._answer = json.dumps(getattr(self, f"_{asked.pop('op')}")(**asked))
+        op = asked.pop("op")
+        self._answer = json.dumps(
+            self._behaviour.agent[op] if op in self._behaviour.agent else getattr(self, f"_{op}")(**asked)
+        )
 
     def receive(self, timeout_s: float) -> str:
+        if self._under_load and self._behaviour.dies:
+            raise ConnectionResetError("its container ended")
         return self._answer
 
     def close(self) -> None:
         """Nothing to close."""
 
     def _wait(self, request: Json, expect: Json, deadline_s: float) -> Json:
-        return {"ok": True, "attempts": 1, "connect_s": 0.1, "seconds": 0.1, "answer": self._reply(request, False)}
+        answer = self._reply(request, False)
+        right = answer["status"] == expect["status"] and expect["body"] in (None, answer["body"])
+        seconds = 0.1 if right else deadline_s
+        return {"ok": right, "attempts": 1, "connect_s": 0.1, "seconds": seconds, "answer": answer, "error": None}
 
     def _fetch(self, requests: list[Json], keep_alive: bool) -> Json:
         keeps = self._behaviour.keepalive
@@ -171,6 +187,7 @@ class MemoryServer:
         return {"ok": True, "before_ns": at_ns, "after_ns": at_ns + 2_000, "processes": 1}
 
     def _load(self, spec: Json) -> Json:
+        self._under_load = True
         behaviour, connections = self._behaviour, spec.get("connections", 1)
         drawn = 2_000 + zlib.crc32(self._launch.variant.name.encode()) % 20_000
         rps = (behaviour.rps or drawn * (1 - 0.8 / connections)) * self._random.gauss(1.0, behaviour.noise)
@@ -221,9 +238,10 @@ class MemoryServer:
         logs = self._behaviour.access_log
         if self._launch.variant.declares.access_log if logs is None else logs:
             self._log.append(path)
-        body = self._body(path, base64.b64decode(request.get("body", "")))
+        right = (200, self._body(path, base64.b64decode(request.get("body", ""))))
+        status, body = self._behaviour.answers.get(path, right)
         return {
-            "status": 200, "reason": "OK", "http_version": "1.1", "headers": [], "error": None,
+            "status": status, "reason": HTTPStatus(status).phrase, "http_version": "1.1", "headers": [], "error": None,
             "body": base64.b64encode(body).decode(), "connection_reused": reused,
         }  # fmt: skip
 

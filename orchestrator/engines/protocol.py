@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
 from orchestrator.engines.agent import Agent
+from orchestrator.engines.ends import Exit
 from orchestrator.images.plan import BuiltImage, ImageSpec
 from orchestrator.spec.resolved import Variant
 
@@ -107,14 +108,6 @@ class Seat:
         return f"http://127.0.0.1:{self.port}"
 
 
-@dataclass(frozen=True)
-class Exit:
-    """How a server's root process ended. `wall_ns`: the time of day that the kernel's clock showed."""
-
-    code: int
-    wall_ns: int
-
-
 class Observer(Protocol):
     """A load generator with a network of its own: servers start beside it, and it outlives them."""
 
@@ -152,11 +145,8 @@ class Running(Protocol):
     def signaller(self) -> Agent:
         """An agent that sees the server's processes and may end with them; made when first asked for."""
 
-    def exit_code(self) -> int | None:
-        """None while the server runs."""
-
     def wait(self, timeout_s: float) -> Exit | None:
-        """How the server ended, or None where it still runs after `timeout_s`."""
+        """How the server ended, or None where it still runs after `timeout_s`; 0.0 looks without waiting."""
 
     def stop(self) -> None:
         """End server and agents (not an observer), and remove what was made for them."""

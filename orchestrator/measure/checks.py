@@ -3,27 +3,38 @@
 from __future__ import annotations
 
 import base64
-import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engines.agent import Agent, Answer
+from packaging.utils import canonicalize_name
+
+from orchestrator.engines.agent import Agent
+from orchestrator.engines.ends import telling_line, words_of
 from orchestrator.engines.protocol import Running
-from orchestrator.errors import LoadFailed, ServerFailed
+from orchestrator.errors import CheckFailed, LoadFailed, ServerFailed
+from orchestrator.measure.answers import Answered, Fetched, Sample, Sampled, Waited, differing, parsed
+from orchestrator.measure.fingerprint import Fingerprint, read_fingerprint
 from orchestrator.measure.results import Check, Mismatch
 from orchestrator.spec.models import Declares, Workload
 
 READY_WITHIN_S = 30.0
 ASKED_FOR_S = (1.0, 2.0, 4.0, 8.0, 15.0)  # READY_WITHIN_S in all
+WRONG_FOR_S = 6.0
+"""A server that answers, and wrongly, is asked for so long: then it will not get better. One that says that it is not
+there yet, as the front of a server does whose workers start, is asked for as long as one that is silent."""
+NOT_YET = (502, 503, 504)
+ENDS_WITHIN_S = 2.0
+"""How long an engine may take to know of an end that the load generator has already felt."""
 LOG_PROBES = 12
 REST_S = 0.05
 RESTS = 20
 REST_SHARE = 0.1
 """A tree is at rest that uses less of a CPU than this for REST_S, no thread of which wants one at its end: on a busy
 machine a worker that starts may get none for so long. It is waited for RESTS times so long at most."""
-_PROBED = ("server", "loop", "parser", "worker_class")
+NO_LOOP = "none: the app is called through WSGI"
+ROUTES = "docs/apps.md lists what an app answers"
 
 
 @dataclass(frozen=True)
@@ -45,22 +56,23 @@ def request_of(workload: Workload, running: Running) -> dict[str, Any]:
 
 
 def check_server(running: Running, first: Workload, declares: Declares) -> Check:
-    """Wait for a right answer, then look at what runs. Raises ServerFailed with the server's own words."""
-    answer = wait_ready(running, first, running.agent)
-    fingerprint, keepalive, probes = _probe(running)
+    """Wait for a right answer, then look at what runs. Raises ServerFailed or LoadFailed, which say why not."""
+    ready = wait_ready(running, first, running.agent)
+    fingerprint, keepalive = _probe(running)
     idle = at_rest(running)  # meanwhile the last lines of an access log come to the engine
-    access_log = running.log().count("logprobe") >= probes // 2
-    found = {**{name: fingerprint.get(name) for name in _PROBED}, "keepalive": keepalive, "access_log": access_log}
+    access_log = running.log().count("logprobe") >= LOG_PROBES // 2
+    mismatches, unverified = compare(declares, fingerprint, keepalive=keepalive, access_log=access_log)
     return Check(
-        float(answer["seconds"]), fingerprint, compare(declares, found), keepalive, access_log,
-        idle_rss_bytes=idle.get("rss_bytes"), idle_pss_bytes=idle.get("pss_bytes"),
+        ready.seconds, fingerprint, mismatches, keepalive, access_log,
+        idle_rss_bytes=idle.rss_bytes if idle else None, idle_pss_bytes=idle.pss_bytes if idle else None,
+        unverified=unverified,
     )  # fmt: skip
 
 
-def at_rest(running: Running) -> Mapping[str, Any]:
+def at_rest(running: Running) -> Sample | None:
     """CPU and memory of the tree once it rests: when one worker answers, others may still be starting.
 
-    The load generator's `sample`; empty where it cannot read the processes. It takes REST_S or longer.
+    None where the load generator cannot read the processes. It takes REST_S or longer.
     """
     sample = _sample(running)
     for _ in range(RESTS):
@@ -72,82 +84,131 @@ def at_rest(running: Running) -> Mapping[str, Any]:
     return sample
 
 
-def _sample(running: Running) -> Mapping[str, Any]:
-    answer = running.agent.call("sample", pid=running.root_pid)
-    return dict(answer.get("sample") or {})
+def _sample(running: Running) -> Sample | None:
+    return parsed(Sampled, running.agent.call("sample", pid=running.root_pid), "sample").sample
 
 
-def _rested(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+def _rested(before: Sample | None, after: Sample | None) -> bool:
     if not before or not after:
         return True
-    used_s = abs(float(after["cpu_s"]) - before["cpu_s"])  # a process that nobody waited for takes its own away
-    grown = after["processes"] != before["processes"]
-    return used_s < REST_SHARE * REST_S and not grown and not after["wanting"]
+    used_s = abs(after.cpu_s - before.cpu_s)  # a process that nobody waited for takes its own away
+    grown = after.processes != before.processes
+    return used_s < REST_SHARE * REST_S and not grown and not after.wanting
 
 
-def wait_ready(running: Running, first: Workload, agent: Agent) -> Answer:
-    """Let an agent ask until the right answer comes. Raises ServerFailed with the server's own words.
+def wait_ready(running: Running, first: Workload, agent: Agent) -> Waited:
+    """Let an agent ask until the right answer comes. Raises CheckFailed where another one does, else ServerFailed.
 
     It asks for a while at a time, longer each time, so that a server that has ended is not waited for.
     """
-    answer: Answer = {}
     spent = 0.0
     for while_s in ASKED_FOR_S:
-        answer = _wait(running, first, agent, while_s)
-        spent += float(answer["seconds"])
-        if answer.get("ok"):
-            return answer | {"seconds": spent}
-        if running.exit_code() is not None:
+        found = _wait(running, first, agent, while_s)
+        spent += found.seconds
+        if found.ok:
+            return found.model_copy(update={"seconds": spent})
+        if running.wait(0.0) is not None or (_answers_wrong(found) and spent >= WRONG_FOR_S):
             break
-    raise ServerFailed(_why_not_ready(running, answer, spent))
+    raise _not_ready(running, first, found, spent)
 
 
-def _wait(running: Running, first: Workload, agent: Agent, while_s: float) -> Answer:
+def _answers_wrong(found: Waited) -> bool:
+    return found.answer is not None and found.answer.status not in NOT_YET
+
+
+def _wait(running: Running, first: Workload, agent: Agent, while_s: float) -> Waited:
     request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
     try:
-        return agent.call("wait", request=request, expect=expect, deadline_s=while_s, timeout_s=while_s + 15)
+        answer = agent.call("wait", request=request, expect=expect, deadline_s=while_s, timeout_s=while_s + 15)
     except LoadFailed as error:
-        if running.exit_code() is None:
-            raise
-        # In a container the server is PID 1: its end is the end of the agent in its namespace.
-        raise ServerFailed(_last_words(running, error.what)) from error
+        raise ended(running, error) from error
+    return parsed(Waited, answer, "wait")
 
 
-def compare(declares: Declares, found: Mapping[str, Any]) -> tuple[Mismatch, ...]:
-    """Each declared field that differs from what was found; a field that is not declared is not compared."""
-    wanted = declares.model_dump(exclude_none=True)
-    return tuple(
-        Mismatch(name, str(value), str(found.get(name))) for name, value in wanted.items() if found.get(name) != value
-    )
+def _not_ready(running: Running, first: Workload, found: Waited, spent: float) -> ServerFailed:
+    end, line = running.wait(0.0), telling_line(running.log())
+    if end:
+        return ServerFailed(words_of(end, running.log()))
+    log = f"; its log: {line}" if line else ""
+    if found.answer and (wrong := _wrong(first, found.answer)):
+        return CheckFailed(f"{wrong}{log}")
+    return ServerFailed(f"{found.error or 'no answer'} for {spent:.0f} s{log}")
+
+
+def ended(running: Running, error: LoadFailed) -> ServerFailed | LoadFailed:
+    """The end of the server where that is why the load generator failed, else the error itself.
+
+    In a container the server is PID 1: its end is the end of the agent in its namespace.
+    """
+    end = running.wait(ENDS_WITHIN_S)
+    return ServerFailed(f"the server {words_of(end, running.log())}") if end else error
+
+
+def compare(
+    declares: Declares, told: Fingerprint, *, keepalive: bool, access_log: bool
+) -> tuple[tuple[Mismatch, ...], tuple[str, ...]]:
+    """Each declared field that is known to be another, and the names of those that could not be found out.
+
+    A field that is not declared is not compared.
+    """
+    found = _found(declares, told) | {"keepalive": keepalive, "access_log": access_log}
+    wanted = declares.model_dump(exclude_none=True, include=set(found))
+    return tuple(_mismatches(wanted, found)), tuple(name for name in wanted if found[name] is None)
+
+
+def _found(declares: Declares, told: Fingerprint) -> dict[str, object]:
+    loop = told.loop or (NO_LOOP if told.interface == "wsgi" else None)
+    return {"server": _server(declares.server, told), "loop": loop, "parser": told.parser,
+            "worker_class": told.worker_class}  # fmt: skip
+
+
+def _server(declared: str | None, told: Fingerprint) -> str | None:
+    """The declared name where it is one of those that were found: names compare as package indexes compare them."""
+    names = [name for name in (told.server, *told.packages) if name]
+    same = declared and canonicalize_name(declared) in map(canonicalize_name, names)
+    return declared if same else next(iter(names), None)
+
+
+def _mismatches(wanted: Mapping[str, object], found: Mapping[str, object]) -> Iterator[Mismatch]:
+    for name, value in wanted.items():
+        if found[name] is not None and found[name] != value:
+            yield Mismatch(name, str(value), str(found[name]))
 
 
 def learn_answer(running: Running, workload: Workload) -> Expected:
-    """The right answer of a workload. Raises ServerFailed where the server gives another one."""
+    """The right answer of a workload. Raises CheckFailed where the server gives another one."""
     (answer,) = _fetch(running, [request_of(workload, running)])
-    if answer.get("error") or answer.get("status") != 200:
-        raise ServerFailed(f"{workload.path}: {answer.get('error') or answer.get('status')}")
-    body = base64.b64decode(answer["body"])
-    if workload.expect_body is not None and body != workload.expect_body.encode():
-        raise ServerFailed(f"{workload.path}: answered {body[:60]!r}, not {workload.expect_body!r}")
-    if workload.expect_bytes is not None and len(body) != workload.expect_bytes:
-        raise ServerFailed(f"{workload.path}: answered {len(body)} bytes, not {workload.expect_bytes}")
-    return Expected(200, body)
+    if wrong := _wrong(workload, answer):
+        raise CheckFailed(wrong)
+    return Expected(200, answer.body)
+
+
+def _wrong(workload: Workload, answer: Answered) -> str:
+    """What is wrong with the answer to a workload's request; "" where it is right."""
+    return f"{workload.path}: {wrong}" if (wrong := _difference(workload, answer)) else ""
+
+
+def _difference(workload: Workload, answer: Answered) -> str:
+    if answer.error or answer.status != 200:
+        return f"{answer}{f'; {ROUTES}' if answer.status in (404, 405) else ''}"
+    if workload.expect_body is not None and answer.body != workload.expect_body.encode():
+        return f"status 200, {answer.telling_headers()}{differing(answer.body, workload.expect_body.encode())}"
+    if workload.expect_bytes is not None and len(answer.body) != workload.expect_bytes:
+        return f"{answer}; a body of {workload.expect_bytes} bytes is expected"
+    return ""
 
 
 def _known_body(workload: Workload) -> str | None:
     return None if workload.expect_body is None else base64.b64encode(workload.expect_body.encode()).decode()
 
 
-def _probe(running: Running) -> tuple[dict[str, Any], bool, int]:
-    """The fingerprint, whether connections are kept, and how many requests the log could show."""
+def _probe(running: Running) -> tuple[Fingerprint, bool]:
+    """The fingerprint, and whether connections are kept, over LOG_PROBES requests that an access log would show."""
     probes = [_get(running, f"/items/42?logprobe={n}") for n in range(LOG_PROBES)]
     answers = _fetch(running, [*probes, _get(running, "/fingerprint")])
-    last = answers[-1]
-    if last.get("error") or last.get("status") != 200:
-        raise ServerFailed(f"/fingerprint: {last.get('error') or last.get('status')}")
-    fingerprint = json.loads(base64.b64decode(last["body"]))
-    keepalive = all(answer.get("connection_reused") for answer in answers[1:])
-    return fingerprint, keepalive, LOG_PROBES
+    if wrong := _wrong(Workload(path="/fingerprint"), answers[-1]):
+        raise CheckFailed(wrong)
+    return read_fingerprint(answers[-1].body), all(answer.connection_reused for answer in answers[1:])
 
 
 def _get(running: Running, path: str) -> dict[str, Any]:
@@ -155,21 +216,13 @@ def _get(running: Running, path: str) -> dict[str, Any]:
     return request | ({"tls": {"ca": running.ca, "server_name": "localhost"}} if running.ca else {})
 
 
-def _fetch(running: Running, requests: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
-    answer = running.agent.ask("fetch", requests=list(requests), keep_alive=True)
-    return list(answer["answers"])
-
-
-def _why_not_ready(running: Running, answer: Mapping[str, Any], spent: float) -> str:
-    error, wrong = answer.get("error") or {}, answer.get("answer") or {}
-    seen = error.get("detail") or error.get("message") or (f"status {wrong['status']}" if wrong else "no answer")
-    return _last_words(running, f"{seen} within {spent:.0f} s")
-
-
-def _last_words(running: Running, seen: str) -> str:
-    """Those of the server where it said any, else what was seen of it."""
-    code = running.exit_code()
-    ended = "" if code is None else f"ended with exit code {code}: "
-    lines = [line.strip() for line in running.log().splitlines() if line.strip()]
-    telling = [line for line in lines if "error" in line.lower() or "not found" in line.lower()]
-    return ended + (telling or lines or [seen])[-1][:300]
+def _fetch(running: Running, requests: Sequence[Mapping[str, Any]]) -> tuple[Answered, ...]:
+    """One answer for each request. Raises LoadFailed, or ServerFailed where the server has ended."""
+    try:
+        answer = running.agent.ask("fetch", requests=list(requests), keep_alive=True)
+    except LoadFailed as error:
+        raise ended(running, error) from error
+    found = parsed(Fetched, answer, "fetch").answers
+    if len(found) != len(requests):
+        raise LoadFailed(f"the load generator gave {len(found)} answers to {len(requests)} requests")
+    return found

@@ -24,12 +24,26 @@ class ImageReady:
 
 @dataclass(frozen=True)
 class ServersUp:
-    """`rounds` is how many there will be: "4", "30 at most"; measuring a round cannot know."""
+    """`up` of `total` servers answer rightly, `failed` of them do not and will not in this round.
+
+    `rounds` is how many there will be: "4", "30 at most"; measuring a round cannot know.
+    """
 
     round: int
     up: int
     total: int
     rounds: str = ""
+    failed: int = 0
+
+
+@dataclass(frozen=True)
+class LaunchFailed:
+    """A server that is not measured in this round; after the first round, it is not started again (`given_up`)."""
+
+    round: int
+    launch: str
+    reason: str
+    given_up: bool
 
 
 @dataclass(frozen=True)
@@ -56,5 +70,5 @@ class CellDone:
     total: int
 
 
-Event = Told | ImageReady | ServersUp | SliceDone | CellDone
+Event = Told | ImageReady | ServersUp | LaunchFailed | SliceDone | CellDone
 Emit = Callable[[Event], None]

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from orchestrator.measure.fingerprint import Fingerprint
+
 Stage = Literal["build", "install", "start", "check", "load"]
 
 Section = Mapping[str, Any]
@@ -34,16 +36,18 @@ class Mismatch:
 class Check:
     """What was found before any timing. `ready_s` counts from the first try to reach the server.
 
-    `idle_…`: of the whole tree at rest, before any load; None where it may not be read.
+    `idle_…`: of the whole tree at rest, before any load; None where it may not be read. `unverified`: fields that are
+    declared and could not be found out.
     """
 
     ready_s: float
-    fingerprint: Mapping[str, Any]
+    fingerprint: Fingerprint
     mismatches: tuple[Mismatch, ...]
     keepalive: bool
     access_log: bool
     idle_rss_bytes: int | None = None
     idle_pss_bytes: int | None = None
+    unverified: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

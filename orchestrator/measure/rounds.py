@@ -17,16 +17,19 @@ from statistics import median
 from typing import Any
 
 from orchestrator.cells.model import Cell, ImageKey
+from orchestrator.engines.ends import last_lines, words_of
 from orchestrator.engines.protocol import Engine, Launch, Placement, Running
-from orchestrator.errors import LoadFailed, ServerFailed
+from orchestrator.errors import AgentGone, CheckFailed, LoadFailed, MatrixError, ServerFailed
 from orchestrator.images.plan import BuiltImage
-from orchestrator.measure.checks import Expected, check_server, learn_answer, request_of
-from orchestrator.measure.events import Emit, ServersUp, SliceDone
+from orchestrator.measure.checks import Expected, check_server, ended, learn_answer, request_of
+from orchestrator.measure.events import Emit, LaunchFailed, ServersUp, SliceDone
 from orchestrator.measure.parallel import parallel
-from orchestrator.measure.results import Check, Failure, Round, Slice
+from orchestrator.measure.results import Check, Failure, Round, Slice, Stage
 from orchestrator.spec.models import Matrix, Schedule, Workload
 from orchestrator.spec.resolved import Variant
 
+FIRST = 1
+"""Number of the first round: what cannot work is found out in it."""
 STARTS_AT_ONCE = 3
 TIMEOUT_S = 10.0
 LEAST_RATE = 0.001
@@ -51,11 +54,19 @@ class Plan:
 
 @dataclass(frozen=True)
 class Started:
-    """A server that answers right, with the right answer of each workload."""
+    """A server that answers right, with the right answer of each workload, or why it has none."""
 
     running: Running
     check: Check
-    answers: Mapping[str, Expected]
+    answers: Mapping[str, Expected | Failure]
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A server that is not measured, and what was found of it, as far as its check came."""
+
+    failure: Failure
+    check: Check | None = None
 
 
 @dataclass(frozen=True)
@@ -97,11 +108,14 @@ def arrivals_seed(seed: int, round_number: int, slice_number: int) -> int:
 def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[str, Round]:
     """Measure every cell once more. Returns the round of each cell by the cell's id; never raises for one server."""
     launches = {cell.launch_id: cell for cell in plan.cells}
-    started: dict[str, Started | Failure] = {}
+    started: dict[str, Started | Refused] = {}
 
     def start(cell: Cell) -> None:
-        started[cell.launch_id] = start_server(engine, plan, cell)
-        emit(ServersUp(number, len(started), len(launches)))
+        found = started[cell.launch_id] = _start(engine, plan, cell, number)
+        if isinstance(found, Refused):
+            emit(LaunchFailed(number, cell.launch_id, found.failure.reason, number == FIRST))
+        up = sum(isinstance(item, Started) for item in list(started.values()))
+        emit(ServersUp(number, up, len(launches), failed=len(started) - up))
 
     try:
         parallel(start, list(launches.values()), STARTS_AT_ONCE)
@@ -111,21 +125,59 @@ def measure_round(engine: Engine, plan: Plan, number: int, emit: Emit) -> dict[s
         parallel(lambda running: running.stop(), up, STARTS_AT_ONCE)
 
 
+def hopeless(failure: Failure | None) -> bool:
+    """Whether what failed so in the first round is left alone in the others: it would fail so again."""
+    return failure is not None and failure.stage in ("start", "check")
+
+
+def _start(engine: Engine, plan: Plan, cell: Cell, number: int) -> Started | Refused:
+    """A server to measure. In the first round it must be what its entry declares; later, a verdict tells."""
+    found = start_server(engine, plan, cell)
+    if isinstance(found, Failure):
+        return Refused(found)
+    undeclared = undeclared_of(found.check) if number == FIRST else None
+    if undeclared is None:
+        return found
+    found.running.stop()
+    return Refused(undeclared, found.check)
+
+
+def undeclared_of(check: Check) -> Failure | None:
+    """The failure of a server that is not what its entry declares; None where it is."""
+    if not check.mismatches:
+        return None
+    found = "; ".join(f"{one.field} is {one.found}, declared {one.declared}" for one in check.mismatches)
+    return Failure("check", f"not as declared: {found} (fix the entry's options or what it declares)")
+
+
 def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
     """Start a cell's server and check its answers. A server that fails is stopped, and the Failure says why."""
     try:
         running = engine.start(launch_of(plan, cell, cell.variant))
     except ServerFailed as error:
-        return Failure("start", error.what)
+        return Failure("start", error.what.removeprefix(f"{cell.launch_id}: "))
     try:
-        workloads = {other.workload for other in plan.cells if other.launch_id == cell.launch_id}
         check = check_server(running, plan.matrix.workloads["item"], cell.variant.declares)
-        answers = {name: learn_answer(running, plan.matrix.workloads[name]) for name in sorted(workloads)}
+        return Started(running, check, _answers(running, plan, cell))
     except (ServerFailed, LoadFailed) as error:
-        failure = Failure("start", error.what, running.log()[-2000:])
+        failure = _failure("check" if isinstance(error, CheckFailed) else "start", error, running)
         running.stop()
         return failure
-    return Started(running, check, answers)
+
+
+def _answers(running: Running, plan: Plan, cell: Cell) -> dict[str, Expected | Failure]:
+    """The right answer of each workload that the server gets; one that it answers wrongly fails no other."""
+    found: dict[str, Expected | Failure] = {}
+    for name in sorted({other.workload for other in plan.cells if other.launch_id == cell.launch_id}):
+        try:
+            found[name] = learn_answer(running, plan.matrix.workloads[name])
+        except CheckFailed as error:
+            found[name] = _failure("check", error, running)
+    return found
+
+
+def _failure(stage: Stage, error: MatrixError, running: Running) -> Failure:
+    return Failure(stage, error.what, last_lines(running.log()))
 
 
 def launch_of(plan: Plan, cell: Cell, variant: Variant) -> Launch:
@@ -145,7 +197,7 @@ def launch_of(plan: Plan, cell: Cell, variant: Variant) -> Launch:
 class _Slices:
     """The passes of one round over its cells."""
 
-    def __init__(self, plan: Plan, number: int, started: Mapping[str, Started | Failure], emit: Emit) -> None:
+    def __init__(self, plan: Plan, number: int, started: Mapping[str, Started | Refused], emit: Emit) -> None:
         self._plan = plan
         self._number = number
         self._started = started
@@ -153,6 +205,7 @@ class _Slices:
         self._slices: dict[str, list[Slice]] = {cell.id: [] for cell in plan.cells}
         self._failures: dict[str, Failure] = {}
         self._warm: set[str] = set()
+        self._over: dict[str, Failure] = {}  # by launch: a server that ended
 
     def run(self) -> dict[str, Round]:
         plan = self._plan
@@ -163,22 +216,46 @@ class _Slices:
         return {cell.id: self._round(cell) for cell in plan.cells}
 
     def _measure(self, cell: Cell, order: int, seed: int) -> None:
-        started = self._started[cell.launch_id]
         schedule = self._plan.schedule
         warmup_s = schedule.warmup_s if cell.launch_id in self._warm else schedule.first_warmup_s
-        if isinstance(started, Failure):
-            self._failures[cell.id] = started
-        elif cell.id not in self._failures:
-            try:
-                arrivals = self._arrivals(cell, seed)
-                self._warm.add(cell.launch_id)
-                self._slices[cell.id].append(_slice(self._plan, cell, started, warmup_s, order, arrivals))
-            except LoadFailed as error:
-                self._failures[cell.id] = Failure("load", error.what, started.running.log()[-2000:])
+        ready = self._ready(cell)
+        if isinstance(ready, Failure):
+            self._failures.setdefault(cell.id, ready)
+        else:
+            self._load(cell, *ready, warmup_s, order, seed)
         last = self._slices[cell.id][-1:]
         rps = float(last[0].load["rps"]) if last and cell.id not in self._failures else None
         planned_s = warmup_s + schedule.slice_s if rps is not None else 0.0
         self._emit(SliceDone(cell.id, rps, planned_s, order + 1, len(self._plan.cells) * schedule.slices))
+
+    def _ready(self, cell: Cell) -> tuple[Running, Expected] | Failure:
+        """The server to load and the right answer, or why there is none (any more)."""
+        started = self._started[cell.launch_id]
+        if isinstance(started, Refused):
+            return started.failure
+        failed = self._failures.get(cell.id) or self._over.get(cell.launch_id)
+        expected = started.answers[cell.workload]
+        return failed or (expected if isinstance(expected, Failure) else (started.running, expected))
+
+    def _load(self, cell: Cell, running: Running, expected: Expected, warmup_s: float, order: int, seed: int) -> None:
+        try:
+            arrivals = self._arrivals(cell, seed)
+            self._warm.add(cell.launch_id)
+            found = _slice(self._plan, cell, running, expected, warmup_s, order, arrivals)
+        except AgentGone as error:
+            self._fail(cell, running, ended(running, error))
+        except LoadFailed as error:
+            self._fail(cell, running, error)
+        else:
+            self._slices[cell.id].append(found)
+            if any(found.load["errors"].values()) and (end := running.wait(0.0)):
+                self._fail(cell, running, ServerFailed(f"the server {words_of(end, running.log())}"))
+
+    def _fail(self, cell: Cell, running: Running, error: MatrixError) -> None:
+        """Of a server that has ended, all cells fail."""
+        failure = self._failures[cell.id] = _failure("load", error, running)
+        if isinstance(error, ServerFailed):
+            self._over[cell.launch_id] = failure
 
     def _arrivals(self, cell: Cell, seed: int) -> Arrivals | None:
         """None for a closed loop. Raises LoadFailed where there is no throughput to take a share of."""
@@ -192,14 +269,15 @@ class _Slices:
 
     def _round(self, cell: Cell) -> Round:
         started = self._started[cell.launch_id]
-        check = started.check if isinstance(started, Started) else None
-        return Round(self._number, check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
+        return Round(self._number, started.check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
 
 
-def _slice(plan: Plan, cell: Cell, started: Started, warmup_s: float, order: int, arrivals: Arrivals | None) -> Slice:
-    workload, expected = plan.matrix.workloads[cell.workload], started.answers[cell.workload]
+def _slice(
+    plan: Plan, cell: Cell, running: Running, expected: Expected, warmup_s: float, order: int, arrivals: Arrivals | None
+) -> Slice:
+    workload = plan.matrix.workloads[cell.workload]
     began, cpu = datetime.now(UTC), time.process_time()
-    load = drive(started.running, workload, expected, cell.connections, warmup_s, plan.schedule.slice_s, arrivals)
+    load = drive(running, workload, expected, cell.connections, warmup_s, plan.schedule.slice_s, arrivals)
     rate = arrivals.rate if arrivals else None
     return Slice(order, began.isoformat(timespec="milliseconds"), load, time.process_time() - cpu, rate)
 
@@ -226,4 +304,7 @@ def drive(
         **opened,
     }
     answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + slice_s + 2 * TIMEOUT_S + 20)
-    return dict(answer["result"])
+    result = answer.get("result")
+    if not isinstance(result, Mapping):
+        raise LoadFailed("load: the load generator's answer holds no result")
+    return dict(result)

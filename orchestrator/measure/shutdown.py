@@ -18,7 +18,8 @@ from typing import Any
 
 from orchestrator.cells.model import Cell
 from orchestrator.engines.agent import Answer
-from orchestrator.engines.protocol import Engine, Exit, Observer, Running
+from orchestrator.engines.ends import Exit
+from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import AgentGone, LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.images import failure_of

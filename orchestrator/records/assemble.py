@@ -12,6 +12,7 @@ from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Limits, Placement, Side
 from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.ceiling import Ceiling, Comparison
+from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.images import failure_of
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice, Stage
 from orchestrator.records.model import (
@@ -36,7 +37,7 @@ _OUTCOMES: dict[str, Outcome] = {
     "build": "not_built",
     "install": "not_installed",
     "start": "not_started",
-    "check": "not_started",
+    "check": "check_failed",
     "load": "load_failed",
 }
 
@@ -252,8 +253,9 @@ def _round(round_: Round) -> RoundRecord:
     return RoundRecord(
         number=round_.number,
         ready_s=check.ready_s if check else None,
-        fingerprint=dict(check.fingerprint) if check else None,
+        fingerprint=check.fingerprint.told() if check else None,
         mismatches=[asdict(mismatch) for mismatch in check.mismatches] if check else [],
+        unverified=list(check.unverified) if check else [],
         keepalive=check.keepalive if check else None,
         access_log=check.access_log if check else None,
         idle_rss_bytes=check.idle_rss_bytes if check else None,
@@ -295,8 +297,8 @@ def _round_again(stored: RoundRecord) -> Round:
     if stored.fingerprint is not None:
         mismatches = tuple(Mismatch(**mismatch) for mismatch in stored.mismatches)
         check = Check(
-            stored.ready_s or 0.0, stored.fingerprint, mismatches, bool(stored.keepalive), bool(stored.access_log),
-            stored.idle_rss_bytes, stored.idle_pss_bytes,
+            stored.ready_s or 0.0, Fingerprint.model_validate(stored.fingerprint), mismatches, bool(stored.keepalive),
+            bool(stored.access_log), stored.idle_rss_bytes, stored.idle_pss_bytes, tuple(stored.unverified),
         )  # fmt: skip
     slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s, s.rate) for s in stored.slices)
     failed = stored.failure

@@ -13,7 +13,7 @@ from orchestrator.records.lifecycle import DeploySection, ShutdownSection, Start
 from orchestrator.records.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
-Outcome = Literal["measured", "not_built", "not_installed", "not_started", "load_failed"]
+Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed"]
 
 
 class CellPoint(Stored):
@@ -164,6 +164,7 @@ class RoundRecord(Stored):
     ready_s: float | None
     fingerprint: dict[str, Any] | None
     mismatches: list[dict[str, str]]
+    unverified: list[str] = Field(default=[], description="declared fields that could not be found out")
     keepalive: bool | None
     access_log: bool | None
     failure: Reason | None

@@ -271,6 +271,12 @@ def _undeclared(facts: Facts) -> str:
     return "; ".join(f"{m.field} is {m.found}, declared {m.declared}" for m in sorted(found, key=lambda m: m.field))
 
 
+def _unverified(facts: Facts) -> str:
+    checks = [round_.check for round_ in facts.rounds if round_.check]
+    names = dict.fromkeys(name for check in checks for name in check.unverified)
+    return f"declared, and not to be found out: {', '.join(names)}" if names else ""
+
+
 def _oversubscribed(facts: Facts) -> str:
     workers, cpus = facts.cell.workers, len(facts.placement.server)
     return f"{workers} workers on {cpus} CPU{'s' * (cpus > 1)}" if workers > cpus else ""
@@ -356,6 +362,7 @@ CELL_RULES = (
         "shared_cpus", "unranked", "measure on a machine with two CPUs or more",
         lambda facts: "server and load generator had one CPU between them" if facts.placement.shared else "",
     ),
+    CellRule("unverified", "mark", "trust its entry, or declare no more than can be seen", _unverified),
     CellRule("oversubscribed", "mark", "use at most as many workers as the server has CPUs", _oversubscribed),
     CellRule("unstable", "mark", "measure longer, or on a quieter machine", _unstable),
 )  # fmt: skip

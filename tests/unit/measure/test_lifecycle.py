@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.engines.ends import Exit
 from orchestrator.engines.memory import Behaviour
-from orchestrator.engines.protocol import Exit
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.measure.deploy import BIN_NS, disturbance
 from orchestrator.measure.lifecycle import MS, NS, Clock

@@ -118,7 +118,7 @@ def test_all_cells_of_a_comparison_share_a_group() -> None:
 )
 def test_cells_that_fail_or_are_void_hold_nobody_up(behaviour: Behaviour, measured: Runner) -> None:
     run_file, records, _ = measured({"single/plain": behaviour, "threaded/plain": QUIET})
-    assert {len(record.rounds) for record in records.values()} == {2}
+    assert {len(record.rounds) for record in records.values() if record.outcome != "not_started"} == {2}
     assert run_file.stopped.endswith("after 2 rounds")
 
 

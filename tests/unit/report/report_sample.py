@@ -16,6 +16,7 @@ from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
+from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.records.assemble import Judging, Measured, records
 from orchestrator.records.model import Estimate, Record, RunFile, Summary
@@ -68,7 +69,7 @@ def rounds(
     mismatches: Sequence[Mismatch] = (), changes: Mapping[str, Any] = MappingProxyType({}),
 ) -> tuple[Round, ...]:  # fmt: skip
     """`changes`: fields of the load generator's document that differ from a flawless one's."""
-    check = Check(0.2, {"python": "3.13.5", "implementation": "CPython", "gil": True}, tuple(mismatches), True, False)
+    check = Check(0.2, Fingerprint(python="3.13.5", implementation="CPython", gil=True), tuple(mismatches), True, False)
 
     def timed(number: int, at: int) -> Slice:
         luck = noise * math.cos(rps + 2 * at + number)  # of its own: what all have in common cancels in ratios

@@ -11,6 +11,7 @@ import yaml
 from orchestrator.cells.expand import expand
 from orchestrator.engines.protocol import Limits, Placement
 from orchestrator.images.plan import ROOT
+from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
 from orchestrator.spec.loading import load_matrix
 from orchestrator.verdicts.rules import CELL_RULES, SLICE_RULES, Facts, Verdict, judge
@@ -59,7 +60,7 @@ def facts(case: Case) -> Facts:
     shown, of = case.get("shown", 1), case.get("of", 1)
     loads = [Seen(changed(QUIET, case.get("load", {})))] * min(shown, of) + [Seen(QUIET)] * (of - shown)
     mismatches = tuple(Mismatch(*fields) for fields in case.get("mismatches", ()))
-    check = Check(0.1, {}, mismatches, True, False)
+    check = Check(0.1, Fingerprint(), mismatches, True, False, unverified=tuple(case.get("unverified", ())))
     good = [Round(at + 1, check, (Slice(at, "", load, 0.0),)) for at, load in enumerate(loads)]
     failed = [Round(len(good) + 1, None, (), Failure("start", reason)) for reason in case.get("failures", ())]
     server, client = tuple(case.get("server", [0])), tuple(case.get("client", [1]))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
+from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.results import Check, Round, Slice
 from orchestrator.verdicts.summary import Figures, cpu_us_of, figures, per_cpu_s_of, ratio, rps_of
 
@@ -19,6 +20,7 @@ NOTHING_OF_THE_SERVER = {
     "memory_pss_bytes", "memory_peak_bytes", "processes",
 }  # fmt: skip
 OF_AN_OPEN_LOOP = {"rate_asked", "rate_share"}
+CHECK = Check(0.1, Fingerprint(), (), True, False)
 
 
 def load(server: dict[str, Any] | None, requests: int = 1000) -> dict[str, Any]:
@@ -34,7 +36,7 @@ def load(server: dict[str, Any] | None, requests: int = 1000) -> dict[str, Any]:
 
 def rounds(*loads: dict[str, Any], idle: tuple[int | None, int | None] = (20, 10)) -> list[Round]:
     """One slice each."""
-    check = Check(0.1, {}, (), True, False, *idle)
+    check = Check(0.1, Fingerprint(), (), True, False, *idle)
     return [Round(at, check, (Slice(0, "", document, 0.0),)) for at, document in enumerate(loads)]
 
 
@@ -88,7 +90,7 @@ def test_of_an_open_loop_those_in_time_are_a_share_of_all_that_were_due() -> Non
     """The first slice was asked for 1100 requests by chance, and had 990 answers at its end; the second 900 and all."""
     documents = ({"requests": 1080, "errors": {"timeout": 20}, "rps": 990.0}, {"requests": 900, "rps": 900.0})
     slices = tuple(Slice(0, "", {**load({}), "elapsed_s": 1.0, **document}, 0.0, 1000.0) for document in documents)
-    found = figures([Round(1, Check(0.1, {}, (), True, False), slices)])
+    found = figures([Round(1, CHECK, slices)])
     assert found is not None
     assert found.rate_asked == pytest.approx(1000)
     assert found.rate_share == pytest.approx(1890 / 2000)
@@ -119,7 +121,7 @@ def test_a_ratio_compares_slices_of_one_pass_where_both_have_a_figure() -> None:
 
 def test_latencies_have_intervals_in_an_open_loop_alone() -> None:
     closed, open_ = (
-        figures([Round(at, Check(0.1, {}, (), True, False), (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)])
+        figures([Round(at, CHECK, (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)])
         for rate, one in ((None, load({})), (1000.0, {**load({}), "elapsed_s": 1.0}))
     )
     assert closed is not None
