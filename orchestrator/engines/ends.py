@@ -46,7 +46,8 @@ def last_lines(log: str, most: int = 2000) -> str:
     if len(log) <= most:
         return log
     cut = log[-most:]
-    return cut if log[-most - 1] == "\n" else cut.partition("\n")[2] or cut
+    _, newline, rest = cut.partition("\n")
+    return rest if newline and log[-most - 1] != "\n" else cut
 
 
 def words_of(end: Exit | None, log: str) -> str:

@@ -85,7 +85,7 @@ def dry(matrix: Cli, tmp_path: Path) -> Callable[..., tuple[int, RunFile, str]]:
 def test_a_run_measures_the_rounds_of_its_suite(dry: Callable[..., tuple[int, RunFile, str]]) -> None:
     code, run_file, told = dry()
     assert (code, run_file.complete, run_file.stopped) == (0, True, "")
-    assert "round 3 of 3: 2 servers started" in told
+    assert "round 3 of 3: 2 servers up" in told
     assert "slice 12/12" in told
 
 
@@ -93,7 +93,7 @@ def test_a_run_goes_on_to_the_precision_asked_for(dry: Callable[..., tuple[int, 
     code, run_file, told = dry("--precision", "0.1%", "--max-rounds", "5")
     assert (code, run_file.schedule["precision"], run_file.schedule["max_rounds"]) == (0, 0.001, 5)
     assert run_file.stopped.startswith("5 rounds, the most asked for; not within 0.1 %: single/plain·")
-    assert "round 5 of 5 at most: 2 servers started" in told
+    assert "round 5 of 5 at most: 2 servers up" in told
     assert "after round 5 1 ratio is not yet known to 0.1 %" in told
 
 
