@@ -7,6 +7,7 @@ import platform
 import sys
 from pathlib import Path
 
+from loadgen import limits
 from loadgen.affinity import allowed
 from loadgen.spec import Json
 
@@ -33,6 +34,7 @@ def facts() -> Json:
         "implementation": platform.python_implementation(),
         "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
         "cgroup_cpus": _quota(),
+        "limits": limits.read("self"),
         "load_average": _load(),
         "hypervisor": " hypervisor" in cpuinfo if cpuinfo else None,
         "clocksource": _text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),

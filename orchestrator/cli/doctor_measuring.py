@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from orchestrator.cli.doctor_running import Finding, Rule
 from orchestrator.cli.facts import Facts
+from orchestrator.cli.machine import Busy
+from orchestrator.engines.containers import LIMITS
+from orchestrator.engines.protocol import cpus_named
 
 GIB = 1 << 30
 BUSY_SHARE = 0.05
@@ -36,6 +39,32 @@ def _cpus(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
+def _box(facts: Facts) -> Iterator[Finding]:
+    """Pinning and limits: what the engine says, then what a container really got."""
+    if facts.docker is None:
+        if facts.machine.system != "Linux":
+            yield Finding(
+                "pinning", "warn", f"{facts.machine.system} pins no process: server and load generator share all CPUs",
+                "measure with Docker, or on Linux",
+            )  # fmt: skip
+        return
+    lacking = [f"does not {wish}" for wish in facts.docker.unable]
+    if facts.box and not lacking:
+        elsewhere = facts.box.cpus and set(facts.box.cpus) != set(facts.client_cpus)
+        asked = f"; asked for: {cpus_named(facts.client_cpus)}"
+        lacking = [f"lets a container run on {cpus_named(facts.box.cpus)}{asked}"] if elsewhere else []
+        missed = LIMITS["client"].missed(facts.box.limits)
+        lacking += [f"lets a container have {missed}"] if missed else []
+    if lacking:
+        yield Finding(
+            "pinning and limits", "bad", f"this engine {', and '.join(lacking)}: rows will be unranked",
+            "use an engine that runs as root, or give a rootless one its controllers: "
+            "`sudo systemctl edit user@.service`, [Service] Delegate=cpu cpuset io memory pids",
+        )  # fmt: skip
+    elif facts.box:
+        yield Finding("pinning and limits", "ok", "a container got those that were asked for")
+
+
 def _smt(facts: Facts) -> Iterator[Finding]:
     server, client = set(facts.server_cpus), set(facts.client_cpus)
     shared = [group for group in facts.machine.smt_siblings if server & set(group) and client & set(group)]
@@ -52,16 +81,31 @@ def _load(facts: Facts) -> Iterator[Finding]:
     busy = [process for process in facts.machine.busy if process.share > BUSY_SHARE]
     average = facts.machine.load_average
     if busy:
-        named = ", ".join(f"{process.name} ({process.pid}) {process.share:.0%}" for process in busy[:5])
+        named = ", ".join(map(_named, busy[:5]))
         share = sum(process.share for process in busy)
         yield Finding(
             "other processes", "bad" if share > 0.5 else "warn", f"they use CPU: {named}",
-            "stop them, or wait: `kill PID`",
+            _how_to_quieten(busy[:5], facts.machine.user),
         )  # fmt: skip
     else:
         yield Finding("other processes", "ok", f"none uses more than {BUSY_SHARE:.0%} of a CPU")
     if average is not None and average > 0.5 * len(facts.machine.cpus) and not busy:
         yield Finding("load average", "warn", f"{average:.2f} over the last minute", "wait until it is under 0.5")
+
+
+def _named(process: Busy) -> str:
+    whose = f" of {process.user}" if process.user else ""
+    return f"{process.name} ({process.pid}{whose}) {process.share:.0%}"
+
+
+def _how_to_quieten(busy: Sequence[Busy], user: str) -> str:
+    """What is our own may be ended; the rest is somebody's, also where it is not known whose."""
+    own = [process for process in busy if user and process.user == user]
+    others = sorted({process.user or "whoever runs them" for process in busy if process not in own})
+    if not others:
+        return "end these programs, or wait until they are done"
+    asked = f"wait until the others' are done, or ask {' and '.join(others)} to pause them"
+    return f"end your own programs; {asked}" if own else asked
 
 
 def _steal(facts: Facts) -> Iterator[Finding]:
@@ -173,5 +217,5 @@ def _leftovers(facts: Facts) -> Iterator[Finding]:
 
 
 MEASURING: tuple[Rule, ...] = (
-    _cpus, _smt, _load, _steal, _clock_speed, _virtual, _memory, _disk, _limits, _clock, _leftovers,
+    _cpus, _box, _smt, _load, _steal, _clock_speed, _virtual, _memory, _disk, _limits, _clock, _leftovers,
 )  # fmt: skip

@@ -16,7 +16,8 @@ import psutil
 
 from orchestrator.cli.machine import Machine, read_machine
 from orchestrator.engines.bases import standin_reference
-from orchestrator.engines.docker import connect, has_image, registry_trouble
+from orchestrator.engines.docker import DockerEngine, connect, has_image, registry_trouble
+from orchestrator.engines.protocol import Box
 from orchestrator.engines.survey import Leftover, Survey, read_survey
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
@@ -40,7 +41,10 @@ class BaseState:
 
 @dataclass(frozen=True)
 class Facts:
-    """`docker` is None with `docker_trouble` where no engine answers; `index_trouble` is "" where the index works."""
+    """`docker` is None with `docker_trouble` where no engine answers; `index_trouble` is "" where the index works.
+
+    `box`: what a container of the load generator got that was to run on `client_cpus`, where that could be tried.
+    """
 
     machine: Machine
     docker: Survey | None
@@ -51,6 +55,7 @@ class Facts:
     server_cpus: tuple[int, ...]
     client_cpus: tuple[int, ...]
     most_connections: int
+    box: Box | None = None
 
 
 def gather(matrix: Matrix, folder: Path) -> Facts:
@@ -69,7 +74,16 @@ def gather(matrix: Matrix, folder: Path) -> Facts:
         server_cpus=placement.server,
         client_cpus=placement.client,
         most_connections=max(max(suite.axes.connections) for suite in matrix.suites.values()),
+        box=_box(client, placement.client) if client else None,
     )
+
+
+def _box(client: Any, cpus: tuple[int, ...]) -> Box | None:
+    engine = DockerEngine(f"doctor-{os.getpid()}", client=client)
+    try:
+        return engine.box(cpus)
+    finally:
+        engine.close()
 
 
 def is_dead(leftover: Leftover, hostname: str) -> bool:

@@ -27,11 +27,12 @@ _SYSCTL = Path("/proc/sys/net")
 
 @dataclass(frozen=True)
 class Busy:
-    """Another process and the share of one CPU that it used while it was watched."""
+    """Another process, the share of one CPU that it used while it was watched, and whose it is; "": not known."""
 
     pid: int
     name: str
     share: float
+    user: str = ""
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Machine:
     """The host as this program sees it. Memory and disk in bytes, `steal` as a share of all CPUs' time.
 
     `smt_siblings` groups the logical CPUs of one core; `cgroup_cpus` is the CPU quota of our control group.
+    `user` is who runs this program.
     """
 
     hostname: str
@@ -66,6 +68,7 @@ class Machine:
     somaxconn: int | None
     port_range: int | None
     tw_reuse: int | None
+    user: str = ""
 
 
 def read_machine(folder: Path) -> Machine:
@@ -97,6 +100,7 @@ def read_machine(folder: Path) -> Machine:
         somaxconn=_number(_SYSCTL / "core/somaxconn"),
         port_range=_port_range(),
         tw_reuse=_number(_SYSCTL / "ipv4/tcp_tw_reuse"),
+        user=_user(os.getpid()),
     )
 
 
@@ -106,7 +110,8 @@ def _watch() -> tuple[tuple[Busy, ...], float | None]:
     time.sleep(WATCH_S)
     after, times_after, seconds = dict(_cpu_seconds()), psutil.cpu_times(), time.monotonic() - began
     shares = {key: (used - before.get(key, used)) / seconds for key, used in after.items()}
-    busy = tuple(Busy(pid, name, share) for (pid, name), share in shares.items() if pid != os.getpid())
+    used = {key: share for key, share in shares.items() if share > 0 and key[0] != os.getpid()}
+    busy = tuple(Busy(pid, name, share, _user(pid)) for (pid, name), share in used.items())
     total = sum(times_after) - sum(times)
     steal = (times_after.steal - times.steal) / total if hasattr(times, "steal") and total > 0 else None
     return tuple(sorted(busy, key=lambda process: -process.share)), steal
@@ -116,6 +121,14 @@ def _cpu_seconds() -> Iterator[tuple[tuple[int, str], float]]:
     for process in psutil.process_iter(["name", "cpu_times"]):
         if times := process.info["cpu_times"]:
             yield (process.pid, process.info["name"]), times.user + times.system
+
+
+def _user(pid: int) -> str:
+    """Whose process it is; "" where it ended, or the system does not tell."""
+    try:
+        return psutil.Process(pid).username()
+    except (psutil.Error, KeyError):
+        return ""
 
 
 def _quota() -> float | None:

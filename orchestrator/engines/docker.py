@@ -39,9 +39,9 @@ from orchestrator.engines.containers import (
 )
 from orchestrator.engines.ends import Exit, words_of
 from orchestrator.engines.inventory import Held
-from orchestrator.engines.protocol import EngineFacts, Launch, Placement, Say, Seat
+from orchestrator.engines.protocol import Box, EngineFacts, Launch, Placement, Say, Seat
 from orchestrator.engines.tls import certificate
-from orchestrator.errors import BuildFailed, EnvironmentProblem, ServerFailed
+from orchestrator.errors import BuildFailed, EnvironmentProblem, LoadFailed, ServerFailed
 from orchestrator.images.context import Context, loadgen_context, server_context
 from orchestrator.images.host import host_settings
 from orchestrator.images.plan import LOADGEN, Base, BaseFacts, BuiltImage, ImageSpec, unfinished
@@ -356,7 +356,22 @@ class DockerEngine:
     # --- servers ------------------------------------------------------------------------------------------------
 
     def machine(self) -> Mapping[str, Any]:
-        agent = self._agent(agent_options(self._run, self.facts.cpus))
+        return self._machine(self.facts.cpus)
+
+    def box(self, cpus: tuple[int, ...]) -> Box | None:
+        """What the kernel gave a load generator that was to run on `cpus`; None where none can be tried, or told.
+
+        Only with an image that is here already: nothing is built or pulled. About a second.
+        """
+        try:
+            self._loadgen = str(self._client.images.list(f"{_REPOSITORY}/loadgen")[0].id)
+            told = self._machine(cpus)
+        except (*ENGINE_ERRORS, IndexError, LoadFailed):
+            return None
+        return Box(tuple(told.get("affinity") or ()), told.get("limits") or {})
+
+    def _machine(self, cpus: tuple[int, ...]) -> Mapping[str, Any]:
+        agent = self._agent(agent_options(self._run, cpus))
         try:
             return dict(agent.agent.ask("hello")["facts"])
         finally:

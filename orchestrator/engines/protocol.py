@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -24,6 +24,31 @@ class Limits:
     memory_bytes: int
     swap_bytes: int
     pids: int
+
+    def missed(self, held: Mapping[str, int | None]) -> str:
+        """The first limit that is another in `held` (None: no limit), in words; "" where all that are in it agree."""
+        for name, words in _LIMITED.items():
+            if name in held and held[name] != (asked := getattr(self, name)):
+                found = "any number of" if held[name] is None else f"{held[name]:,}"
+                return f"{found} {words}; asked for: {asked:,}"
+        return ""
+
+
+_LIMITED = {"memory_bytes": "bytes of memory", "swap_bytes": "bytes of swap", "pids": "processes"}
+
+
+def cpus_named(cpus: Iterable[int]) -> str:
+    """`CPU 0`, `CPUs 0,2`."""
+    listed = sorted(cpus)
+    return f"CPU{'s' * (len(listed) > 1)} {','.join(map(str, listed))}"
+
+
+@dataclass(frozen=True)
+class Box:
+    """What the kernel allows a process in a container: CPUs (none: not told), and limits; None there: no limit."""
+
+    cpus: tuple[int, ...]
+    limits: Mapping[str, int | None]
 
 
 @dataclass(frozen=True)

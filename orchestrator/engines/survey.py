@@ -20,7 +20,10 @@ class Leftover:
 
 @dataclass(frozen=True)
 class Survey:
-    """`built` counts images of servers that are here already; `root` is the engine's folder on its own machine."""
+    """`built` counts images of servers that are here already; `root` is the engine's folder on its own machine.
+
+    `unable`: what of our wishes the engine itself says that it discards.
+    """
 
     version: str
     system: str
@@ -32,6 +35,7 @@ class Survey:
     root: str
     built: int
     containers: tuple[Leftover, ...]
+    unable: tuple[str, ...] = ()
 
 
 def read_survey(client: Any) -> Survey:
@@ -48,7 +52,17 @@ def read_survey(client: Any) -> Survey:
         root=str(info["DockerRootDir"]),
         built=len(client.api.images(quiet=True, filters={"label": f"{LABEL_KIND}=image"})),
         containers=tuple(map(_leftover, client.api.containers(all=True, filters={"label": LABEL_RUN}))),
+        unable=unable(info),
     )
+
+
+def unable(info: Mapping[str, Any]) -> tuple[str, ...]:
+    """What an engine discards, by its answer to `info`: without a cgroup driver everything, else what it denies."""
+    none = info.get("CgroupDriver") == "none"
+    return tuple(words for name, words in _WISHES.items() if none or info.get(name) is False)
+
+
+_WISHES = {"CPUSet": "pin to CPUs", "MemoryLimit": "limit memory", "PidsLimit": "limit processes"}
 
 
 def _leftover(container: Mapping[str, Any]) -> Leftover:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from math import exp
 from typing import Any, Literal
 
 from orchestrator.cells.model import Cell
-from orchestrator.engines.protocol import Limits, Placement, Side
+from orchestrator.engines.protocol import Limits, Placement, Side, cpus_named
 from orchestrator.measure.results import Round, Slice, due_of, in_time_of
 
 Effect = Literal["void", "unranked", "bound", "mark"]
@@ -164,14 +164,14 @@ def _not_pinned(facts: Facts, load: Mapping[str, Any]) -> str:
         if beyond := allowed - asked:
             others = set(getattr(facts.placement, "client" if side == "server" else "server"))
             also = f", the {_SIDES['client' if side == 'server' else 'server']}'s too" if beyond & others else ""
-            return f"the {_SIDES[side]} may run on {_cpus(allowed)}{also}; asked for: {_cpus(asked)}"
+            return f"the {_SIDES[side]} may run on {cpus_named(allowed)}{also}; asked for: {cpus_named(asked)}"
     return ""
 
 
 def _pinned_closer(facts: Facts, load: Mapping[str, Any]) -> str:
     for side, asked, allowed in _pinned(facts, load):
         if allowed < asked:
-            return f"the {_SIDES[side]} may run on {_cpus(allowed)} only; asked for: {_cpus(asked)}"
+            return f"the {_SIDES[side]} may run on {cpus_named(allowed)} only; asked for: {cpus_named(asked)}"
     return ""
 
 
@@ -183,21 +183,11 @@ def _pinned(facts: Facts, load: Mapping[str, Any]) -> Iterator[tuple[Side, set[i
             yield side, set(asked), set(allowed)
 
 
-def _cpus(cpus: set[int]) -> str:
-    return f"CPU{'s' * (len(cpus) > 1)} {','.join(str(cpu) for cpu in sorted(cpus))}"
-
-
-_UNITS = {"memory_bytes": "bytes of memory", "swap_bytes": "bytes of swap", "pids": "processes"}
-
-
 def _not_limited(facts: Facts, load: Mapping[str, Any]) -> str:
     """A limit of the control group is another than was asked for, where it can be read."""
     for side, limits in facts.limits.items():
-        held = (load[side] or {}).get("limits") or {}
-        for name, asked in asdict(limits).items():
-            if name in held and held[name] != asked:
-                found = "any number of" if held[name] is None else f"{held[name]:,}"
-                return f"the {_SIDES[side]} may have {found} {_UNITS[name]}; asked for: {asked:,}"
+        if missed := limits.missed((load[side] or {}).get("limits") or {}):
+            return f"the {_SIDES[side]} may have {missed}"
     return ""
 
 

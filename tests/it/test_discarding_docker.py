@@ -1,4 +1,4 @@
-"""An engine that discards pinning and limits without a word, as rootless ones do: the rows say why they are unranked."""
+"""An engine that discards pinning and limits without a word, as rootless ones do: rows are unranked and say why."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from orchestrator.cells.expand import expand
+from orchestrator.engines.containers import LIMITS
 from orchestrator.engines.docker import DockerEngine, connect
 from orchestrator.images.plan import ROOT
 from orchestrator.pipeline import Order, run
@@ -61,6 +62,17 @@ def test_pinning_that_is_discarded_is_seen(engine: DockerEngine, tmp_path: Path)
     found = verdicts(engine, tmp_path / "run")
     assert [(one.rule, one.effect) for one in found] == [("not_pinned", "unranked")] * 2
     assert all(one.text.startswith("the server may run on CPUs 0,1") for one in found)
+
+
+@pytest.mark.skipif((os.cpu_count() or 1) < 2, reason="with one CPU there is nothing to discard")
+@pytest.mark.parametrize("engine", [["CpusetCpus", "PidsLimit"]], indirect=True)
+def test_the_doctor_tries_it_in_a_container(engine: DockerEngine) -> None:
+    engine.prepare(lambda _: None)
+    box = engine.box(engine.facts.cpus[-1:])
+    assert box is not None
+    assert box.cpus == engine.facts.cpus
+    assert box.limits.get("pids", None) is None
+    assert box.limits.get("memory_bytes", LIMITS["client"].memory_bytes) == LIMITS["client"].memory_bytes
 
 
 @pytest.mark.parametrize("engine", [["Memory", "MemorySwap"], ["PidsLimit"]], indirect=True)

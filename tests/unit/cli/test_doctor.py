@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import psutil
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -18,7 +19,8 @@ from orchestrator.cli.doctor import exit_code, findings, render
 from orchestrator.cli.doctor_running import Finding
 from orchestrator.cli.facts import BaseState, Facts, is_dead
 from orchestrator.cli.machine import Busy, Machine, read_machine
-from orchestrator.engines.survey import Leftover, Survey
+from orchestrator.engines.protocol import Box
+from orchestrator.engines.survey import Leftover, Survey, unable
 
 GIB = 1 << 30
 QUIET = Machine(
@@ -94,12 +96,51 @@ def test_each_fact_of_the_machine(changes: dict[str, Any], check: str, severity:
         ({"index_trouble": "Connection refused"}, "package index", "bad", 3),
         ({"index_trouble": "refused", "docker": replace(DOCKER, built=3)}, "package index", "bad", 1),
         ({"dead": (DEAD,)}, "leftovers", "bad", 1),
+        ({"docker": replace(DOCKER, unable=("pin to CPUs",))}, "pinning and limits", "bad", 1),
+        ({"box": Box((3,), {"memory_bytes": 2 * GIB, "swap_bytes": 0, "pids": 256})}, "", "", 0),
+        ({"box": Box((), {})}, "", "", 0),  # neither is told
+        ({"box": Box((0, 1, 2, 3), {})}, "pinning and limits", "bad", 1),
+        ({"box": Box((3,), {"pids": None})}, "pinning and limits", "bad", 1),
     ],
 )
 def test_each_fact_around_it(changes: dict[str, Any], check: str, severity: str, code: int) -> None:
     facts = replace(GOOD, **changes)
     assert _grave(facts) == ({check: severity} if check else {})
     assert exit_code(findings(facts)) == code
+
+
+def test_a_system_that_does_not_pin_says_so() -> None:
+    facts = replace(GOOD, docker=None, docker_trouble="none", bases=(), machine=replace(QUIET, system="Darwin"))
+    assert _grave(facts) == {"docker": "warn", "pinning": "warn"}
+
+
+@pytest.mark.parametrize(
+    ("info", "found"),
+    [
+        ({"CPUSet": True, "MemoryLimit": True, "PidsLimit": True, "CgroupDriver": "systemd"}, ()),
+        ({"CPUSet": False, "MemoryLimit": True, "PidsLimit": True}, ("pin to CPUs",)),
+        ({"CPUSet": True, "CgroupDriver": "none"}, ("pin to CPUs", "limit memory", "limit processes")),
+        ({}, ()),  # an engine that does not say
+    ],
+)
+def test_what_an_engine_says_that_it_discards(info: dict[str, Any], found: tuple[str, ...]) -> None:
+    assert unable(info) == found
+
+
+processes = st.builds(Busy, st.integers(1, 99), st.just("cc1"), st.floats(0.06, 1), st.sampled_from(["", "me", "you"]))
+
+
+@given(st.lists(processes, min_size=1, max_size=5), st.sampled_from(["", "me"]))
+def test_nobody_is_told_to_end_what_is_not_his_own(busy: list[Busy], user: str) -> None:
+    facts = replace(GOOD, machine=replace(QUIET, busy=tuple(busy), user=user))
+    (finding,) = [one for one in findings(facts) if one.check == "other processes"]
+    own = [process for process in busy if user and process.user == user]
+    assert "kill" not in finding.cure
+    assert ("end " in finding.cure) == bool(own)
+    assert ("ask " in finding.cure) == (len(own) < len(busy))
+    for process in busy:
+        assert process.user in finding.text
+        assert process in own or (process.user or "whoever runs them") in finding.cure
 
 
 def test_neither_engine_can_run() -> None:
@@ -141,6 +182,7 @@ def test_this_machine_is_read(tmp_path: Path) -> None:
     machine = read_machine(tmp_path)
     assert machine.cpus
     assert machine.memory_available > 0
+    assert machine.user == psutil.Process().username()
     assert machine.disk_free > 0
     assert all(process.pid != os.getpid() for process in machine.busy)
     assert machine.steal is None or 0 <= machine.steal <= 1
