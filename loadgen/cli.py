@@ -5,6 +5,8 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import os
+import re
 import sys
 import threading
 from collections.abc import Iterator
@@ -15,13 +17,26 @@ from loadgen.errors import LoadgenError, SpecError
 from loadgen.run import load
 from loadgen.spec import Json, LoadSpec
 
+_SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 CLIENT_BOUND = 0.85  # of a core: above it the generator itself may be the limit
-EPILOG = """other commands:
+EPILOG = """examples:
+  loadgen localhost:8000/items/42 -c 64 -d 10           64 connections, each kept busy for 10 s
+  loadgen localhost:8000/ --rate 2000                   2,000 requests a second, answered or not: for latencies
+  loadgen localhost:8000 -p /items/1 -p '/find?q=a b'   two paths in turn; what a URL cannot hold is percent-encoded
+  loadgen localhost:8000/echo -X POST -b @body.json -H 'Content-Type: application/json' --expect-body @answer.json
+  loadgen https://localhost:8443/ --ca ca.pem --json    the LoadResult for a program
+
+other commands:
   loadgen agent      serve requests in JSON lines on standard input (used by the matrix)
   loadgen ceiling    measure what this generator can do here, against a null responder
   loadgen null       run the null responder alone
 
-exit code: 0 all answers right, 1 wrong answers or none, 2 wrong usage, 3 the load could not be run"""
+exit codes:
+  0    every answer was right, and every connection had one
+  1    errors, connections without an answer while it counted, or no answer at all
+  2    what was asked makes no sense: an option, a URL, a host without an address, a CA file that cannot be read
+  3    the load could not be run: wrk or h2load missing or failed, a process of its own ended, too few open files
+  130  interrupted"""
 
 
 def parser() -> argparse.ArgumentParser:
@@ -61,7 +76,7 @@ def spec_of(options: argparse.Namespace) -> LoadSpec:
     expected = None if options.expect_body is None else _base64(options.expect_body)
     return LoadSpec.from_json(
         {
-            "url": options.url if "://" in options.url else f"http://{options.url}",
+            "url": options.url if _SCHEME.match(options.url) else f"http://{options.url}",
             "method": options.method,
             "headers": [_header(text) for text in options.header],
             "body": _base64(options.body),
@@ -85,7 +100,7 @@ def spec_of(options: argparse.Namespace) -> LoadSpec:
 
 def _base64(text: str) -> str:
     try:
-        data = Path(text[1:]).read_bytes() if text.startswith("@") else text.encode()
+        data = Path(text[1:]).read_bytes() if text.startswith("@") else os.fsencode(text)
     except OSError as error:
         raise SpecError(f"{text}: {error.strerror}") from error
     return base64.b64encode(data).decode()
@@ -95,7 +110,7 @@ def _header(text: str) -> list[str]:
     name, colon, value = text.partition(":")
     if not colon:
         raise SpecError(f"--header: {text!r} is not 'NAME: VALUE'")
-    return [name.strip(), value.strip()]
+    return [name, value.strip(" \t")]
 
 
 def _cpus(text: str) -> list[int]:
@@ -198,17 +213,16 @@ def _errors(result: Json) -> str:
 
 
 def main(argv: list[str]) -> int:
-    """`loadgen URL`; the exit code."""
+    """`loadgen URL`; the exit code, as `--help` tells it."""
     made = parser()
     options = made.parse_args(argv)
     marks: list[int] = []
     try:
         spec = spec_of(options)
-    except SpecError as error:
-        made.error(str(error))
-    try:
         with progress(spec, marks):
             result = load(spec, marks=marks)
+    except SpecError as error:
+        made.error(str(error))
     except LoadgenError as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return 3

@@ -7,15 +7,16 @@ import socket
 import ssl
 import time
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
-from urllib.parse import urlsplit
 
 from loadgen import spec as specs
 from loadgen.answer import Answer, Parser
-from loadgen.errors import ProtocolError, SpecError
-from loadgen.exchange import request_bytes, target
+from loadgen.errors import ProtocolError
+from loadgen.exchange import request_bytes
 from loadgen.spec import Expect, Json, Tls
 from loadgen.stream import Address, resolve
+from loadgen.target import split
 
 FIRST_PAUSE_S, LAST_PAUSE_S = 0.005, 0.05
 
@@ -31,10 +32,15 @@ class Request:
     timeout_s: float = 10.0
     tls: Tls = field(default_factory=Tls)
 
+    @cached_property
+    def address(self) -> Address:
+        """Where it goes. Raises SpecError."""
+        return resolve(self.url, self.tls)
+
     def wire(self) -> bytes:
         """The bytes to send."""
-        url = urlsplit(self.url)
-        return request_bytes(self.method, url, target(url), self.headers, self.body)
+        url = split(self.url)
+        return request_bytes(self.method, url, url.target, self.headers, self.body)
 
 
 class Failure(Exception):
@@ -52,12 +58,16 @@ class Failure(Exception):
 
 def connect(address: Address, timeout_s: float) -> socket.socket:
     """A connected blocking socket, over TLS where the address has it. Raises Failure."""
-    sock = socket.socket(address.family, socket.SOCK_STREAM)
+    until = time.monotonic() + timeout_s
     try:
+        sock = address.connect(timeout_s)
+    except OSError as error:
+        raise _failure(error) from error
+    if address.context is None:
         sock.settimeout(timeout_s)
-        sock.connect(address.sockaddr)
-        if address.context is None:
-            return sock
+        return sock
+    try:
+        sock.settimeout(max(until - time.monotonic(), 0.001))
         return address.context.wrap_socket(sock, server_hostname=address.server_name)
     except OSError as error:
         sock.close()
@@ -94,22 +104,24 @@ def _failure(error: OSError) -> Failure:
 def fetch(requests: list[Request], *, keep_alive: bool) -> list[Json]:
     """The answers in turn, on one connection as far as the server keeps it (and `keep_alive` allows)."""
     sock: socket.socket | None = None
-    last: Request | None = None
+    last: Server | None = None
+    addresses: dict[Server, Address] = {}
     answers = []
     for request in requests:
-        if sock is not None and not (keep_alive and last is not None and _same_server(last, request)):
+        server = _server(request)
+        if sock is not None and not (keep_alive and last == server):
             sock.close()
             sock = None
         reused = sock is not None
         try:
-            sock = sock or connect(resolve(request.url, request.tls), request.timeout_s)
+            sock = sock or connect(addresses.setdefault(server, request.address), request.timeout_s)
             answer = exchange(sock, request)
             answers.append({**answer_json(answer), "connection_reused": reused, "error": None})
             kept = answer.keep_alive
         except Failure as failure:
             answers.append({**_NOTHING, "connection_reused": reused, "error": failure.to_json()})
             kept = False
-        last = request
+        last = server
         if sock is not None and not kept:
             sock.close()
             sock = None
@@ -121,9 +133,12 @@ def fetch(requests: list[Request], *, keep_alive: bool) -> list[Json]:
 _NOTHING: Json = {"status": None, "reason": None, "http_version": None, "headers": [], "body": ""}
 
 
-def _same_server(one: Request, other: Request) -> bool:
-    a, b = urlsplit(one.url), urlsplit(other.url)
-    return (a.scheme, a.netloc, one.tls) == (b.scheme, b.netloc, other.tls)
+Server = tuple[str, str, int | None, Tls]
+
+
+def _server(request: Request) -> Server:
+    url = split(request.url)
+    return url.scheme, url.host, url.port, request.tls
 
 
 def answer_json(answer: Answer) -> Json:
@@ -143,7 +158,7 @@ def wait(request: Request, expect: Expect, deadline_s: float) -> Json:
     Times in the result count from the call: `connect_s` to the first connection that was accepted,
     `seconds` to the end of the right answer (or of the waiting).
     """
-    address = resolve(request.url, request.tls)
+    address = request.address
     started = time.monotonic()
     connect_s: float | None = None
     attempts, pause = 0, FIRST_PAUSE_S
@@ -177,6 +192,4 @@ def request_from_json(doc: Any) -> Request:
     """The checked request. Raises SpecError that names the first wrong field."""
     names = ("url", "method", "headers", "body", "timeout_s", "tls")
     request: Request = specs.record(Request, {name: specs.FIELDS[name] for name in names})("request", doc)
-    if urlsplit(request.url).scheme not in ("http", "https"):
-        raise SpecError(f"request.url: {request.url!r} is not http://… or https://…")
     return request

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
 import resource
 import subprocess
 import tempfile
@@ -15,7 +16,6 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
 
 from loadgen import histogram, proc, throttle
 from loadgen import slice as builtin
@@ -25,6 +25,7 @@ from loadgen.exchange import ring
 from loadgen.result import KINDS, SCHEMA, connections
 from loadgen.snapshot import client_bounds, kernel_use, server_use, snapshot, watch
 from loadgen.spec import Json, LoadSpec
+from loadgen.target import split
 
 GRACE_S = 30.0  # over the stretch, until an engine that does not end is killed
 
@@ -125,6 +126,8 @@ def _refuse_unsupported(spec: LoadSpec) -> None:
         raise SpecError(f"spec.engine: {spec.engine} is driven with one path and one process; use builtin")
     if spec.engine == "wrk" and spec.duration_s != int(spec.duration_s):
         raise SpecError(f"spec.duration_s: wrk takes whole seconds, not {spec.duration_s:g}")
+    if spec.engine == "wrk" and len({name.lower() for name, _ in spec.headers}) < len(spec.headers):
+        raise SpecError("spec.headers: wrk sends one field of each name; use builtin")
     if spec.engine == "h2load" and spec.method not in ("GET", "POST"):
         raise SpecError(f"spec.method: h2load sends GET, or POST with a body, not {spec.method}")
 
@@ -154,12 +157,17 @@ def _wrk(spec: LoadSpec, folder: Path) -> tuple[list[str], Callable[[], Found]]:
     fields = {
         "method": _lua(spec.method.encode()),
         "body": _lua(spec.body) if spec.body else "nil",
-        "headers": "\n".join(f"wrk.headers[{_lua(k.encode())}] = {_lua(v.encode())}" for k, v in spec.headers),
+        "headers": "\n".join(f"wrk.headers[{_lua(k.encode())}] = {_lua(v.encode('latin-1'))}" for k, v in spec.headers),
         "out": _lua(str(out).encode()),
     }
     script.write_text(WRK_SCRIPT % fields, encoding="ascii")
     command = ["wrk", "-t1", f"-c{spec.connections}", f"-d{spec.duration_s:.0f}s", f"--timeout={spec.timeout_s:.0f}s"]
-    return [*command, "-s", str(script), spec.url], lambda: read_wrk(_text(out))
+    return [*command, "-s", str(script), str(split(spec.url))], lambda: read_wrk(_text(out))
+
+
+def _argument(text: str) -> str:
+    """An argument of a command that reaches it as the Latin-1 bytes of `text`."""
+    return os.fsdecode(text.encode("latin-1"))
 
 
 def _lua(text: bytes) -> str:
@@ -194,15 +202,15 @@ def read_wrk(text: str) -> Found:
 
 
 def _h2load(spec: LoadSpec, folder: Path) -> tuple[list[str], Callable[[], Found]]:
-    log = folder / "requests.tsv"
+    log, url = folder / "requests.tsv", split(spec.url)
     command = ["h2load", "--h1", "-t1", f"-c{spec.connections}", f"-D{spec.duration_s * 1000:.0f}ms"]
-    command += [f"--log-file={log}", *(f"-H{name}: {value}" for name, value in spec.headers)]
+    command += [f"--log-file={log}", *(_argument(f"-H{name}: {value}") for name, value in spec.headers)]
     if spec.method == "POST":
         (folder / "body").write_bytes(spec.body)
         command.append(f"-d{folder / 'body'}")
-    if spec.tls.server_name and urlsplit(spec.url).scheme == "https":
+    if spec.tls.server_name and url.scheme == "https":
         command.append(f"--sni={spec.tls.server_name}")
-    return [*command, spec.url], lambda: read_h2load(_text(log), spec)
+    return [*command, str(url)], lambda: read_h2load(_text(log), spec)
 
 
 def read_h2load(text: str, spec: LoadSpec) -> Found:

@@ -3,36 +3,29 @@
 from __future__ import annotations
 
 import re
-from urllib.parse import SplitResult, urlsplit
 
 from loadgen.answer import Answer
 from loadgen.spec import Expect, LoadSpec
+from loadgen.target import Url, split, target
 
 _DATE = re.compile(rb"\r\ndate:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
 
 
-def target(url: SplitResult) -> str:
-    """The request target of a URL: path and query."""
-    return (url.path or "/") + (f"?{url.query}" if url.query else "")
-
-
-def host_header(url: SplitResult) -> str:
-    """The Host header's value, as the URL has it (with its port, without a user)."""
-    return url.netloc.rpartition("@")[2]
-
-
 def request_bytes(
-    method: str, url: SplitResult, path: str, headers: tuple[tuple[str, str], ...] = (), body: bytes = b""
+    method: str, url: Url, path: str, headers: tuple[tuple[str, str], ...] = (), body: bytes = b""
 ) -> bytes:
-    """The whole HTTP/1.1 request. Host and Content-Length are added unless `headers` has them."""
+    """The whole HTTP/1.1 request; `path` is its target. Host and Content-Length are added unless `headers` has them.
+
+    Raises UnicodeEncodeError for what `loadgen.target` would have refused.
+    """
     names = {name.lower() for name, _ in headers}
     lines = [f"{method} {path} HTTP/1.1"]
     if "host" not in names:
-        lines.append(f"Host: {host_header(url)}")
+        lines.append(f"Host: {url.host_field}")
     lines += [f"{name}: {value}" for name, value in headers]
     if (body or method in ("POST", "PUT", "PATCH")) and not names & {"content-length", "transfer-encoding"}:
         lines.append(f"Content-Length: {len(body)}")
-    return "\r\n".join([*lines, "", ""]).encode("latin-1", "replace") + body
+    return "\r\n".join([*lines, "", ""]).encode("latin-1") + body
 
 
 class Exchange:
@@ -109,8 +102,8 @@ class Exchange:
 
 def ring(spec: LoadSpec) -> list[Exchange]:
     """The exchanges of a spec, each linked to the next and the last to the first."""
-    url = urlsplit(spec.url)
-    targets = [(p.path, p.expect or spec.expect) for p in spec.paths] or [(target(url), spec.expect)]
+    url = split(spec.url)
+    targets = [(target(p.path), p.expect or spec.expect) for p in spec.paths] or [(url.target, spec.expect)]
     exchanges = [
         Exchange(spec.method, request_bytes(spec.method, url, path, spec.headers, spec.body), expect)
         for path, expect in targets

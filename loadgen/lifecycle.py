@@ -21,7 +21,6 @@ from loadgen.answer import Answer, Parser
 from loadgen.client import Failure, Request, connect, exchange, request_from_json
 from loadgen.errors import ProtocolError, SpecError
 from loadgen.spec import Expect, Json
-from loadgen.stream import resolve
 
 POLL_S = 0.0005
 SIGNALS = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGKILL")
@@ -178,7 +177,7 @@ def _kept(asked: Asked, until: int, stack: contextlib.ExitStack) -> socket.socke
 
 def _connected(asked: Asked, until: int) -> socket.socket:
     """Raises Failure."""
-    return connect(resolve(asked.request.url, asked.request.tls), _left(until))
+    return connect(asked.request.address, _left(until))
 
 
 def _left(until: int) -> float:

@@ -32,7 +32,7 @@ def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None
     batch of answers that reaches its end, and its real length is what `elapsed_s` says. An open loop's
     consists of the requests that are due in it, and each gets its answer or its error. Raises SpecError.
     """
-    wires = Wires(resolve(spec.url, spec.tls))
+    wires = Wires(resolve(spec.url, spec.tls), spec.timeout_s)
     pool = Pool(wires, ring(spec), spec.timeout_s)
     measure = _closed if spec.loop == "closed" else _open
     try:

@@ -9,8 +9,8 @@ import difflib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlsplit
 
+from loadgen import target
 from loadgen.errors import SpecError
 
 MAX_TIMEOUT_S = 60.0  # the end of the latency histogram's range
@@ -99,6 +99,17 @@ def number(low: float, high: float = float("inf"), kind: type = float) -> Check:
     return check
 
 
+def _sent(check: Callable[[str, str], Any]) -> Check:
+    """Of a text that goes over the wire: `check` gives it as it is sent, and refuses what cannot be."""
+
+    def checked(field: str, value: Any) -> Any:
+        if not isinstance(value, str):
+            raise SpecError(f"{field}: {value!r:.60} is not a text")
+        return check(value, field)
+
+    return checked
+
+
 def _text(field: str, value: Any) -> str:
     if not isinstance(value, str) or any(c in value for c in "\r\n\0"):
         raise SpecError(f"{field}: {value!r} is not a text of one line")
@@ -142,11 +153,10 @@ def _list(check: Check) -> Check:
     return checked
 
 
-def _pair(field: str, value: Any) -> tuple[str, ...]:
-    pair: tuple[str, ...] = _list(_text)(field, value)
-    if len(pair) != 2:
+def _header(field: str, value: Any) -> tuple[str, str]:
+    if not isinstance(value, (list, tuple)) or len(value) != 2 or not all(isinstance(part, str) for part in value):
         raise SpecError(f"{field}: {value!r:.60} is not [name, value]")
-    return pair
+    return target.header(value[0], value[1], field)
 
 
 def record(cls: type, checks: Mapping[str, Check]) -> Check:
@@ -165,11 +175,11 @@ def record(cls: type, checks: Mapping[str, Check]) -> Check:
 
 EXPECT = record(Expect, {"status": number(100, 599, int), "body": _optional(_base64)})
 FIELDS: dict[str, Check] = {
-    "url": _text,
-    "method": _text,
-    "headers": _list(_pair),
+    "url": _sent(lambda value, field: str(target.split(value, field))),
+    "method": _sent(target.method),
+    "headers": _list(_header),
     "body": _base64,
-    "paths": _list(record(Path, {"path": _text, "expect": _optional(EXPECT)})),
+    "paths": _list(record(Path, {"path": _sent(target.target), "expect": _optional(EXPECT)})),
     "connections": number(1, 100_000, int),
     "duration_s": number(0.01, 86_400),
     "warmup_s": number(0, 3_600),
@@ -179,7 +189,7 @@ FIELDS: dict[str, Check] = {
     "seed": number(0, 2**63, int),
     "expect": EXPECT,
     "timeout_s": number(0.001, MAX_TIMEOUT_S),
-    "tls": record(Tls, {"ca": _optional(_text), "verify": flag, "server_name": _optional(_text)}),
+    "tls": record(Tls, {"ca": _optional(_text), "verify": flag, "server_name": _optional(_sent(target.host_name))}),
     "processes": number(1, 1_024, int),
     "cpus": _list(number(0, 65_535, int)),
     "engine": _one_of("builtin", "wrk", "h2load"),
@@ -188,8 +198,6 @@ FIELDS: dict[str, Check] = {
 
 
 def _consistent(spec: LoadSpec) -> None:
-    if urlsplit(spec.url).scheme not in ("http", "https") or not urlsplit(spec.url).hostname:
-        raise SpecError(f"spec.url: {spec.url!r} is not http://host[:port]/path or https://…")
     if (spec.loop == "open") != (spec.rate is not None):
         raise SpecError("spec.rate: an open loop needs a rate, and a closed loop takes none")
     if spec.processes > spec.connections:

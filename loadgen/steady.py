@@ -19,7 +19,6 @@ from loadgen.client import Failure, connect
 from loadgen.errors import SpecError
 from loadgen.lifecycle import MOMENT, Asked, converse, sleep_until
 from loadgen.spec import Json
-from loadgen.stream import resolve
 
 KINDS = {"cut": "closed_early", "open": "timeout"}
 
@@ -81,7 +80,7 @@ def _ask(
         kept[1].close()
     try:
         if sock is None:
-            sock = stack.enter_context(connect(resolve(asked.request.url, asked.request.tls), asked.request.timeout_s))
+            sock = stack.enter_context(connect(asked.request.address, asked.request.timeout_s))
     except Failure as failure:
         return None, failure.kind
     fate = converse(sock, asked, deadline)

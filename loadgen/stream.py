@@ -5,41 +5,68 @@ from __future__ import annotations
 import socket
 import ssl
 from collections.abc import Callable
-from dataclasses import dataclass
+from time import monotonic
 from typing import Any
-from urllib.parse import SplitResult, urlsplit
 
 from loadgen.errors import SpecError
 from loadgen.spec import Tls
+from loadgen.target import split
 
 _PIECE = 65536  # plain bytes that one TlsStream.send takes at most
 
 
-@dataclass(frozen=True)
-class Address:
-    """Where to connect; `context` None: without TLS."""
+Place = tuple[int, Any]
+"""A family of addresses, and an address of it as sockets take it."""
 
-    family: int
-    sockaddr: Any
-    context: ssl.SSLContext | None
-    server_name: str | None
+
+class Address:
+    """Where a URL's server is: all addresses of its name until one accepts, then that one alone.
+
+    `context` None: without TLS. `server_name`: to ask for, and to verify.
+    """
+
+    def __init__(self, places: list[Place], context: ssl.SSLContext | None, server_name: str) -> None:
+        self.places = places
+        self.context = context
+        self.server_name = server_name
+
+    def connect(self, timeout_s: float) -> socket.socket:
+        """A connected blocking socket, without TLS. Raises OSError where no address accepts within `timeout_s`."""
+        until, errors = monotonic() + timeout_s, []
+        for left, place in zip(range(len(self.places), 0, -1), self.places, strict=True):
+            try:
+                sock = _connected(place, max(until - monotonic(), 0.001) / left)
+            except OSError as error:
+                errors.append(error)
+                continue
+            self.places = [place]
+            return sock
+        raise next((error for error in errors if isinstance(error, ConnectionRefusedError)), errors[0])
+
+
+def _connected(place: Place, timeout_s: float) -> socket.socket:
+    family, sockaddr = place
+    sock = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        sock.settimeout(timeout_s)
+        sock.connect(sockaddr)
+    except OSError:
+        sock.close()
+        raise
+    return sock
 
 
 def resolve(url: str, tls: Tls) -> Address:
-    """The first address of the URL's host. Raises SpecError where there is none."""
-    parts = urlsplit(url)
+    """The addresses of the URL's host, in the system's order. Raises SpecError where there is none."""
+    parts = split(url, "spec.url")
     try:
         port = parts.port or (443 if parts.scheme == "https" else 80)
-        found = socket.getaddrinfo(parts.hostname, port, type=socket.SOCK_STREAM)
-    except (OSError, ValueError) as error:
+        found = socket.getaddrinfo(parts.host, port, type=socket.SOCK_STREAM)
+    except (OSError, UnicodeError) as error:
         raise SpecError(f"spec.url: {url!r}: {error}") from error
+    places: list[Place] = list(dict.fromkeys((family, sockaddr) for family, _, _, _, sockaddr in found))
     context = tls_context(tls) if parts.scheme == "https" else None
-    return Address(found[0][0], found[0][4], context, server_name(parts, tls))
-
-
-def server_name(parts: SplitResult, tls: Tls) -> str | None:
-    """The name to ask for and to verify: the given one, else the URL's host."""
-    return tls.server_name or parts.hostname
+    return Address(places, context, tls.server_name or parts.host.partition("%")[0])
 
 
 def tls_context(tls: Tls) -> ssl.SSLContext:

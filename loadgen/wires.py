@@ -6,9 +6,11 @@ import os
 import socket
 import ssl
 from collections.abc import Callable
-from errno import EINPROGRESS, ENOTCONN
+from contextlib import suppress
+from errno import EINPROGRESS, EMFILE, ENFILE, ENOTCONN
 from functools import partial
 
+from loadgen.errors import EngineError
 from loadgen.poller import system_poller
 from loadgen.stream import Address, TlsStream
 
@@ -20,7 +22,9 @@ class Wires:
     fit) is a function that does it. Both raise BlockingIOError while there is nothing to be done.
     """
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, timeout_s: float) -> None:
+        """Where the server's name has several addresses, the first connection is made now, to find the one that accepts
+        within `timeout_s`. Where none does, `open` tries the first."""
         self.poller = system_poller()
         self.recv: dict[int, Callable[[int], bytes]] = {}
         self.send: dict[int, Callable[[bytes], int]] = {}
@@ -30,17 +34,18 @@ class Wires:
         self._socks: dict[int, socket.socket] = {}
         self._streams: dict[int, TlsStream] = {}
         self._session: ssl.SSLSession | None = None
+        self._made: socket.socket | None = None  # a connection that `open` is to take
+        if len(address.places) > 1:
+            with suppress(OSError):
+                self._made = address.connect(timeout_s)
 
     def open(self) -> int:
-        """Begin a connection; its descriptor. Raises OSError where that fails at once."""
-        sock = socket.socket(self._address.family, socket.SOCK_STREAM)
+        """Begin a connection; its descriptor. Raises OSError where that fails at once, EngineError where this process
+        may have no more connections."""
+        self.opened += 1
+        sock, self._made = self._made or self._begun(), None
         sock.setblocking(False)
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self.opened += 1
-        code = sock.connect_ex(self._address.sockaddr)
-        if code not in (0, EINPROGRESS):
-            sock.close()
-            raise OSError(code, os.strerror(code))
         fd = sock.fileno()
         self._socks[fd] = sock
         self.recv[fd], self.send[fd] = sock.recv, sock.send
@@ -48,6 +53,23 @@ class Wires:
             self._wrap(fd, sock, self._address.context)
         self.poller.add(fd, write=False)
         return fd
+
+    def _begun(self) -> socket.socket:
+        family, sockaddr = self._address.places[0]
+        try:
+            sock = socket.socket(family, socket.SOCK_STREAM)
+        except OSError as error:
+            if error.errno not in (EMFILE, ENFILE):
+                raise
+            raise EngineError(
+                f"no more than {len(self._socks)} connections: {error.strerror}; see ulimit -n"
+            ) from error
+        sock.setblocking(False)
+        code = sock.connect_ex(sockaddr)
+        if code not in (0, EINPROGRESS):
+            sock.close()
+            raise OSError(code, os.strerror(code))
+        return sock
 
     def _wrap(self, fd: int, sock: socket.socket, context: ssl.SSLContext) -> None:
         wrap = partial(context.wrap_bio, server_hostname=self._address.server_name, session=self._session)
@@ -105,4 +127,6 @@ class Wires:
         """Close every connection and the poller."""
         for fd in list(self._socks):
             self.drop(fd)
+        if self._made is not None:
+            self._made.close()
         self.poller.close()

@@ -125,11 +125,12 @@ def echo(conn: socket.socket) -> None:
 def served(behaviour: Behaviour, context: ssl.SSLContext | None = None) -> Iterator[str]:
     """The URL of a server that treats every connection so."""
     with socket.create_server(("127.0.0.1", 0), backlog=128) as listener:
-        threading.Thread(target=_accept, args=(listener, behaviour, context), daemon=True).start()
+        threading.Thread(target=converse_all, args=(listener, behaviour, context), daemon=True).start()
         yield f"{'https' if context else 'http'}://127.0.0.1:{listener.getsockname()[1]}/"
 
 
-def _accept(listener: socket.socket, behaviour: Behaviour, context: ssl.SSLContext | None) -> None:
+def converse_all(listener: socket.socket, behaviour: Behaviour, context: ssl.SSLContext | None = None) -> None:
+    """Treat every connection so, until the listener is closed."""
     with suppress(OSError):
         while True:
             conn, _ = listener.accept()

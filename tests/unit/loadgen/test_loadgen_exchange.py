@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from urllib.parse import urlsplit
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +9,7 @@ from hypothesis import strategies as st
 from loadgen.answer import Parser
 from loadgen.exchange import Exchange, request_bytes, ring
 from loadgen.spec import Expect, LoadSpec, Path
+from loadgen.target import split
 
 HEAD = b"HTTP/1.1 200 OK\r\ndate: Mon, 30 Nov 2026 10:00:0%d GMT\r\ncontent-length: 5\r\n\r\n"
 FIRST, SECOND = HEAD % 1 + b"hello", HEAD % 2 + b"hello"
@@ -69,7 +68,7 @@ def test_wrong_answers(expect: Expect, kind: str) -> None:
 
 
 def test_request_bytes() -> None:
-    url = urlsplit("http://user@[::1]:8000/x")
+    url = split("http://[::1]:8000/x")
     assert request_bytes("GET", url, "/x?y=1") == b"GET /x?y=1 HTTP/1.1\r\nHost: [::1]:8000\r\n\r\n"
     own = (("host", "me"), ("content-length", "2"))
     assert request_bytes("POST", url, "/", own, b"ab") == b"POST / HTTP/1.1\r\nhost: me\r\ncontent-length: 2\r\n\r\nab"

@@ -72,11 +72,14 @@ def expects() -> st.SearchStrategy[dict[str, Any]]:
 
 
 texts = st.text(st.characters(codec="ascii", exclude_characters="\r\n\0"), max_size=12)
-paths = st.lists(st.fixed_dictionaries({"path": texts, "expect": st.none() | expects()}), max_size=3)
+names = st.from_regex("[A-Za-z-]+", fullmatch=True)
+values = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_characters="\x7f"), max_size=12)
+targets = st.text(st.characters(exclude_categories=("Cc", "Cs"), exclude_characters="#")).map(lambda text: f"/{text}")
+paths = st.lists(st.fixed_dictionaries({"path": targets, "expect": st.none() | expects()}), max_size=3)
 documents = st.fixed_dictionaries(
     {"url": st.just(URL)},
     optional={
-        "headers": st.lists(st.tuples(texts, texts).map(list), max_size=3),
+        "headers": st.lists(st.tuples(names, values).map(list), max_size=3),
         "body": base64_texts(),
         "paths": paths,
         "connections": st.integers(1, 1000),
