@@ -24,4 +24,6 @@ def _served(engine: Engine, plan: Plan, cell: Cell) -> Section:
     if isinstance(started, Failure):
         return {"serves": False, "why_not": started.reason}
     started.running.stop()
+    if isinstance(wrong := started.answers[cell.workload], Failure):
+        return {"serves": False, "why_not": wrong.reason}
     return {"serves": True, "ready_s": started.check.ready_s}

@@ -5,6 +5,7 @@ Every check yields `Mistake`s with the path of the field, so that `loading` can 
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Iterator, Mapping
 
 from orchestrator.spec.mistake import Mistake, unknown
@@ -20,10 +21,20 @@ def mistakes(matrix: Matrix) -> Iterator[Mistake]:
     variants = catalogue(matrix)
     for name, flavour in matrix.flavours.items():
         yield from _text_mistakes(("flavours", name, "base"), flavour.base, {"python": "version"})
+    for name, workload in matrix.workloads.items():
+        yield from _path_mistakes(("workloads", name, "path"), workload.path)
     for variant in variants:
         yield from _variant_mistakes(matrix, variant)
     for name, suite in matrix.suites.items():
         yield from suite_mistakes(matrix, variants, ("suites", name), suite)
+
+
+def _path_mistakes(path: FieldPath, text: str) -> Iterator[Mistake]:
+    """What no request can ask for. The load generator percent-encodes the rest of what a URL cannot hold."""
+    if wrong := next((sign for sign in text if unicodedata.category(sign) == "Cc"), ""):
+        yield Mistake(path, f"{text!r} holds a control character, {wrong!r}", "", f"write %{ord(wrong):02X} for it")
+    if "#" in text:
+        yield Mistake(path, f"{text!r}: what follows # is never sent to a server", "", "leave it out, or write %23")
 
 
 def _variant_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:

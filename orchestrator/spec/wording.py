@@ -100,7 +100,8 @@ def _not_listed(value: object, ctx: Mapping[str, Any], _: FieldPath) -> Words:
 
 
 def _wrong_form(value: object, ctx: Mapping[str, Any], _: FieldPath) -> Words:
-    close = re.sub("[^a-z0-9]+", "-", str(value).lower()).strip("-") if ctx["pattern"] == NAME else ""
+    name = re.sub("[^a-z0-9]+", "-", str(value).lower()).strip("-")
+    close = {NAME: name, PATH: f"/{value}"}.get(str(ctx["pattern"]), "")
     return f"{_shown(value)} is not {_FORMS[str(ctx['pattern'])]}", close[:60], ""
 
 

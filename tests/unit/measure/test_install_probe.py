@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.memory import Behaviour
+from orchestrator.cells.expand import expand
+from orchestrator.engines.memory import Behaviour, MemoryEngine
+from orchestrator.pipeline import Order, run
 from orchestrator.records.model import Record, RunFile
+from tests.unit.measure.conftest import MATRIX
 
 Runner = Callable[..., tuple[RunFile, dict[str, Record]]]
 ONLY = ("waitress*slim·wheel*",)
@@ -47,6 +51,20 @@ def test_what_installs_may_not_serve(installed: Callable[[Behaviour], Record]) -
     record = installed(Behaviour(start_error="libuv.so.1: cannot open shared object file"))
     assert record.install is not None
     assert (record.install.serves, record.install.why_not) == (False, "libuv.so.1: cannot open shared object file")
+
+
+def test_what_installs_may_answer_its_workload_wrongly(tmp_path: Path) -> None:
+    suite = MATRIX.suites["installs"]
+    axes = suite.axes.model_copy(update={"workload": ("bytes-500",)})
+    matrix = MATRIX.model_copy(
+        update={"suites": {"installs": suite.model_copy(update={"axes": axes, "include": (), "exclude": ()})}}
+    )
+    engine = MemoryEngine({"waitress/threads": Behaviour(answers={"/bytes/500": (200, b"x" * 499)})})
+    order = Order(matrix, expand(matrix, "installs", only=ONLY), tmp_path, 1)
+    (record,) = run(order, engine, lambda _: None)[1]
+    assert record.install is not None
+    assert not record.install.serves
+    assert record.install.why_not is not None and "499" in record.install.why_not
 
 
 def test_an_image_that_could_not_be_made_says_nothing_about_the_server(
