@@ -25,6 +25,7 @@ from loadgen.spec import Expect, Json
 POLL_S = 0.0005
 SIGNALS = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGKILL")
 MOMENT = spec.number(0, kind=int)
+FILL = spec.number(0, 4095, kind=int)
 
 
 @dataclass(frozen=True)
@@ -95,29 +96,52 @@ def _group(pid: int) -> tuple[int, ...]:
     return proc.group(pid)
 
 
-def watch(doc: Json) -> Json:
-    """Watch four connections of a server around a signal that is sent at `signal_ns`, at most until `until_ns`.
+@dataclass(frozen=True)
+class Moments:
+    """When the connections of `watch` are used, and until when they are watched."""
 
-    `slow` is asked `lead_ns` before the signal, so that it is in flight. Two connections have been kept after an
-    answer to `quick`: one stays idle, the other asks again `after_ns` after the signal, when a new one asks too.
-    `received_ns`: when the server had read the whole of `slow` from its socket, at most `signal_ns`; null where the
-    kernel does not tell.
+    slow: int
+    fill: int
+    queued: int
+    signal: int
+    after: int
+    until: int
+
+    @classmethod
+    def from_json(cls, doc: Json) -> Moments:
+        """Raises SpecError."""
+        signal, until, lead, queue, after = (
+            MOMENT(name, doc.get(name)) for name in ("signal_ns", "until_ns", "lead_ns", "queue_ns", "after_ns")
+        )
+        return cls(signal - lead, signal - (lead + queue) // 2, signal - queue, signal, signal + after, until)
+
+
+def watch(doc: Json) -> Json:
+    """Watch five connections of a server around a signal that is sent at `signal_ns`, at most until `until_ns`.
+
+    `slow` is asked `lead_ns` before the signal, so that it is in flight. `fill` more connections then ask for the same,
+    so that nothing is left that could serve; behind them one is `queued`: it asks for `quick` `queue_ns` before the
+    signal. Two connections have been kept after an answer to `quick`: one stays idle, the other asks again `after_ns`
+    after the signal, when a new one asks too. `received_ns`: when the server had read the whole of `slow` from its
+    socket, at most `signal_ns`; null where the kernel does not tell.
     """
     slow, quick = Asked.from_json("slow", doc.get("slow")), Asked.from_json("quick", doc.get("quick"))
-    signal_ns, until = MOMENT("signal_ns", doc.get("signal_ns")), MOMENT("until_ns", doc.get("until_ns"))
-    lead, later = MOMENT("lead_ns", doc.get("lead_ns")), signal_ns + MOMENT("after_ns", doc.get("after_ns"))
+    at, fill = Moments.from_json(doc), FILL("fill", doc.get("fill"))
     with contextlib.ExitStack() as stack:
-        threads = stack.enter_context(ThreadPoolExecutor(4))
-        silent, kept = (_kept(quick, signal_ns, stack) for _ in range(2))
-        sleep_until(signal_ns - lead)
-        sock = stack.enter_context(_connected(slow, until))
+        threads = stack.enter_context(ThreadPoolExecutor(5 + fill))
+        silent, kept = (_kept(quick, at.signal, stack) for _ in range(2))
+        sleep_until(at.slow)
+        sock = stack.enter_context(_connected(slow, at.until))
         futures: dict[str, Future[Fate]] = {
-            "slow": threads.submit(converse, sock, slow, until),
-            "idle": threads.submit(idle, silent, until),
-            "kept": threads.submit(_again, kept, quick, later, until),
-            "new": threads.submit(_fresh, quick, later, until),
+            "slow": threads.submit(converse, sock, slow, at.until),
+            "idle": threads.submit(idle, silent, at.until),
+            "queued": threads.submit(_fresh, quick, at.queued, at.until),
+            "kept": threads.submit(_again, kept, quick, at.after, at.until),
+            "new": threads.submit(_fresh, quick, at.after, at.until),
         }
-        received = _read_by_server(sock, signal_ns)
+        for _ in range(fill):
+            threads.submit(_fresh, slow, at.fill, at.until)
+        received = _read_by_server(sock, at.signal)
         fates = {name: asdict(future.result()) for name, future in futures.items()}
     return {"ok": True, "received_ns": received, "connections": fates}
 

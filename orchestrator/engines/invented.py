@@ -17,13 +17,19 @@ MS = 1_000_000
 REMAINING_NS, EXIT_NS = 1_250 * MS, 1_300 * MS
 
 
-def watched(end: str, doc: Mapping[str, Any]) -> Json:
-    """The load generator's answer to `watch` (loadgen/lifecycle.py), of a server that closes idle connections."""
+def watched(end: str, queued: str, doc: Mapping[str, Any]) -> Json:
+    """The load generator's answer to `watch` (loadgen/lifecycle.py), of a server that closes idle connections.
+
+    `queued`: the end of the request that waits for a place; `at_once`: none does.
+    """
     signal, later = doc["signal_ns"], doc["signal_ns"] + doc["after_ns"]
-    serves_on = end == "ignored"
+    serves_on, asked = end == "ignored", signal - doc["queue_ns"]
     slow = "answered" if serves_on else end
+    waits = MS if queued == "at_once" else doc["queue_ns"] + REMAINING_NS + MS
+    size = 180 if queued in ("at_once", "answered") else 0
     fates = {
         "slow": _fate(slow, signal + REMAINING_NS, signal - doc["lead_ns"], 180 if slow == "answered" else 0),
+        "queued": _fate("answered" if size else queued, asked + waits, asked, size),
         "idle": _fate("open", doc["until_ns"]) if serves_on else _fate("closed", signal + 2 * MS),
         "kept": _fate("answered", later + MS, later, 180) if serves_on else _fate("closed", signal + 2 * MS),
         "new": _fate("answered", later + MS, later, 180) if serves_on else _fate("refused", later),

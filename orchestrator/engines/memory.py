@@ -40,11 +40,12 @@ class Behaviour:
 
     `rps` None: drawn from the server's name; `keepalive`, `access_log` None: as declared. `noise`: relative spread
     of slices. `foreign`, `steal`: shares of a CPU. `throttled_s`: of each slice, for which a quota stops it.
-    `end`: what the request in flight gets, or `ignored`; `dies`: how it ends as soon as it is under load. `restarts`:
-    processes that end in each slice, and as many begin. `server_cpus`: on which it may run, None: where it is placed.
-    `limits`: of the server, where they are not those asked for. `answers`: status and body by path, in the place of
-    the right ones. `agent`: whole answers of the load generator by operation, in the place of its own. `load` may
-    change the load generator's finished document.
+    `end`: what the request in flight gets, or `ignored`; `queued`: what one gets that waits for a place when the signal
+    comes, or `at_once` where none does; `dies`: how it ends as soon as it is under load. `restarts`: processes that end
+    in each slice, and as many begin. `server_cpus`: on which it may run, None: where it is placed. `limits`: of the
+    server, where they are not those asked for. `answers`: status and body by path, in the place of the right ones.
+    `agent`: whole answers of the load generator by operation, in the place of its own. `load` may change the load
+    generator's finished document.
     """
 
     rps: float | None = None
@@ -62,6 +63,7 @@ class Behaviour:
     start_error: str = ""
     architecture: str = "x86_64"
     end: str = "answered"
+    queued: str = "answered"
     restarts: int = 0
     server_cpus: tuple[int, ...] | None = None
     limits: Mapping[str, int | None] = field(default_factory=dict)
@@ -177,7 +179,7 @@ class MemoryServer:
         return steady(**doc)
 
     def _watch(self, **doc: Any) -> Json:
-        return watched(self._behaviour.end, doc)
+        return watched(self._behaviour.end, self._behaviour.queued, doc)
 
     def _sample(self, pid: int) -> Json:
         return {"ok": True, "sample": {**_server(0.15), "wanting": 0}}

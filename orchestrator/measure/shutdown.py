@@ -1,8 +1,11 @@
 """The shutdown probe: what a request in flight, and connections beside it, get when a server is told to end.
 
-A request to a handler of 1.5 s is in flight; 250 ms after it was sent comes the signal. The observer that holds the
-connections shares the server's network only, so that it lives on when PID 1 takes its namespace along; the agent
-that sends the signal is inside. Both read one kernel's CLOCK_MONOTONIC.
+A request to a handler of 1.5 s is in flight; 250 ms after it was sent comes the signal. As many of the same as the
+server has workers times threads are, so that one more request, of a quick handler, waits for a place when the signal
+comes: in the kernel's backlog, or inside the server. Servers that serve any number at a time answer it at once.
+
+The observer that holds the connections shares the server's network only, so that it lives on when PID 1 takes its
+namespace along; the agent that sends the signal is inside. Both read one kernel's CLOCK_MONOTONIC.
 """
 
 from __future__ import annotations
@@ -42,8 +45,10 @@ from orchestrator.spec.resolved import Variant, tuned
 AT_ONCE = 4
 AHEAD_NS = 1000 * MS
 LEAD_NS = 250 * MS
+QUEUE_NS = 100 * MS
 AFTER_NS = 100 * MS
 LATE_NS, EARLY_NS = 50 * MS, 100 * MS  # a signal later than this, or a request nearer to it, does not count
+SOON_NS = 50 * MS  # the same of the request that is queued
 TRIES = 3
 PIECE, GAP_MS = bytes(range(251)), 100  # of /stream, see docs/apps.md
 
@@ -88,7 +93,7 @@ def probe_shutdown(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | F
 
 
 def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Observer]) -> Section:
-    case, wanted = CASES[name], plan.schedule.rounds
+    case, wanted, kill_after_s = CASES[name], plan.schedule.rounds, plan.schedule.kill_after_s
     variant = tuned(cell.variant, case.grace_s) if cell.tuned else cell.variant
     signal = signal_of(cell, case)
     found: list[Section] = []
@@ -96,14 +101,15 @@ def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Ob
     for _ in range(TRIES * math.ceil(wanted / len(beside))):
         with _servers(engine, plan, cell, variant, beside[: wanted - len(found)]) as up:
             root = up[0].root_pid
-            shots = parallel(lambda running: _shot(running, case, signal, plan.schedule.kill_after_s), up, AT_ONCE)
+            shots = parallel(lambda running: _shot(running, case, signal, places(cell), kill_after_s), up, AT_ONCE)
         found += [shot for shot in shots if shot]
         if len(found) == wanted:
             break
     else:
         raise LoadFailed(f"{name}: request or signal came late in most of the tries: the machine is too busy")
     flags = variant.options.removeprefix(cell.variant.options).strip()
-    told = {"case": name, "signal": signal, "request": case.path, "flags": flags, "pid1": root == 1}
+    told = {"case": name, "signal": signal, "request": case.path, "flags": flags, "pid1": root == 1,
+            "places": places(cell)}  # fmt: skip
     return {**told, **summary(found), "repetitions": found}
 
 
@@ -111,6 +117,11 @@ def signal_of(cell: Cell, case: Case) -> str:
     """The signal of a case; a tuned cell's entry may name the one that its server ends well on."""
     own = cell.variant.shutdown.signal if cell.tuned and cell.variant.shutdown else "SIGTERM"
     return case.signal or own
+
+
+def places(cell: Cell) -> int:
+    """How many requests a server serves at a time where each takes a thread, or a worker without threads."""
+    return cell.workers * (cell.threads or 1)
 
 
 @contextmanager
@@ -132,23 +143,33 @@ def _servers(
         parallel(lambda running: running.stop(), up, AT_ONCE)
 
 
-def _shot(running: Running, case: Case, signal: str, kill_after_s: float) -> Section | None:
-    """End one server. None where request or signal came late, or the signal's sender went before it could tell when."""
+def _shot(running: Running, case: Case, signal: str, busy: int, kill_after_s: float) -> Section | None:
+    """End one server that has so many slow requests, and one queued behind them.
+
+    None where a request or the signal came late, or the signal's sender went before it could tell when.
+    """
     clock = clock_of(running.agent)
     at = clock.monotonic_ns + AHEAD_NS
     until = at + int(kill_after_s * NS)
     slow, quick = asked(running.url, case.path, case.body), asked(running.url, QUICK, QUICK_BODY)
-    moments = {"signal_ns": at, "until_ns": until, "lead_ns": LEAD_NS, "after_ns": AFTER_NS}
-    watch = partial(running.agent.ask, "watch", timeout_s=kill_after_s + 30, slow=slow, quick=quick, **moments)
+    moments = {"signal_ns": at, "until_ns": until, "lead_ns": LEAD_NS, "queue_ns": QUEUE_NS, "after_ns": AFTER_NS}
+    ask = partial(running.agent.ask, "watch", timeout_s=kill_after_s + 30)
+    watch = partial(ask, slow=slow, quick=quick, fill=busy - 1, **moments)
     try:
         watched, sent = parallel(lambda work: work(), (watch, partial(_signal, running, case, signal, at)), 2)
     except AgentGone:
         return None
-    received = watched["received_ns"] or watched["connections"]["slow"]["sent_ns"]
-    if sent["after_ns"] - at > LATE_NS or received > at - EARLY_NS:
+    if _late(sent, watched, at):
         return None
     ended = running.wait(max(0.0, (until - clock_of(running.agent).monotonic_ns) / NS))
     return repetition(sent, watched, ended, clock)
+
+
+def _late(sent: Answer, watched: Answer, at: int) -> bool:
+    """Whether the signal came late, or the server got a request too near to it to be ready for it."""
+    slow, queued = (watched["connections"][name]["sent_ns"] for name in ("slow", "queued"))
+    received = watched["received_ns"] or slow
+    return bool(sent["after_ns"] - at > LATE_NS or received > at - EARLY_NS or (queued or 0) > at - SOON_NS)
 
 
 def _signal(running: Running, case: Case, signal: str, at: int) -> Answer:
@@ -204,8 +225,13 @@ def summary(found: Sequence[Mapping[str, Any]]) -> Section:
         "exit_ms": _median([item["exit_ms"] for item in found if item["exit_ms"] is not None]),
         "exit_codes": dict(Counter(codes)),
         "signal_error_us": max(item["signal_error_us"] for item in found),
-        **{name: dict(Counter(item[name]["end"] for item in found)) for name in ("idle", "kept", "new")},
+        **{name: dict(Counter(end_of(item[name]) for item in found)) for name in ("queued", "idle", "kept", "new")},
     }
+
+
+def end_of(fate: Mapping[str, Any]) -> str:
+    """The end of a connection beside the request in flight; `at_once` where the answer came before the signal did."""
+    return "at_once" if fate["end"] == "answered" and fate["at_ms"] < 0 else str(fate["end"])
 
 
 def _median(values: Sequence[float]) -> float | None:

@@ -34,6 +34,9 @@ class Ending(Stored):
     signal_error_us: float = Field(description="half the time between the clock's readings around kill(2)")
     received_ms: float | None = Field(description="when the server had read the request; null: not seen")
     slow: Fate = Field(description="the request in flight")
+    queued: Fate | None = Field(
+        default=None, description="a request sent 100 ms before the signal, all places being taken; null: not watched"
+    )
     idle: Fate = Field(description="a kept connection on which nothing is asked any more")
     kept: Fate = Field(description="a kept connection that asks again 100 ms after the signal")
     new: Fate = Field(description="a connection opened 100 ms after the signal")
@@ -55,6 +58,10 @@ class EndingCase(Stored):
     exit_ms: float | None = Field(description="median, of the repetitions in which it ended by itself")
     exit_codes: dict[str, int] = Field(description="how often each; `killed` where it did not end by itself")
     signal_error_us: float = Field(description="the largest")
+    places: int | None = Field(default=None, description="slow requests at the signal: workers × threads; null: one")
+    queued: dict[str, int] | None = Field(
+        default=None, description="ends, `at_once`: answered before the signal, so never queued; null: not watched"
+    )
     idle: dict[str, int]
     kept: dict[str, int]
     new: dict[str, int]

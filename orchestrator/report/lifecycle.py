@@ -1,13 +1,25 @@
-"""What the shutdown probe found: who answers the request in flight and who drops it, by default and tuned."""
+"""What the shutdown probe found: who answers the request in flight and the one behind it, by default and tuned."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
 from orchestrator.records.lifecycle import EndingCase
 from orchestrator.records.model import Record
+from orchestrator.report.fates import (
+    IN_FLIGHT,
+    NOT_NEEDED,
+    QUEUED,
+    Watched,
+    Ways,
+    fate,
+    flags,
+    helped,
+    told,
+)
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, count, listed
 from orchestrator.report.timeline import LEGEND as SCALE
@@ -30,22 +42,30 @@ COLUMN_OF = {
     "stream": "streamed answer",
 }
 KEPT, TUNED, NEVER = "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it"
-DROPPED = ("cut", "reset", "refused", "protocol", "wrong_body", "status", "open")
+KEPT = "The {} is not lost by default"
+TUNED = "The {} is not kept by default, but kept when tuned"
+NEVER = "No flag found that keeps the {}"
+HELP = "what was found to help"
 COLUMNS = (
-    "server", "version", "flags", "request in flight", "ms", "exit ms", "exit code", "idle connection",
-    "kept connection", "new connection",
+    "server", "version", "flags", "request in flight", "ms", "exit ms", "exit code", "queued request",
+    "idle connection", "kept connection", "new connection",
 )  # fmt: skip
 LEGEND = (
     "ms: median, from the signal to the end of the answer or of the connection; exit ms: to the end of the server. "
     "kept: answered whole; cut: closed before the answer was whole; reset: with a TCP reset; ignored: the server went "
     "on serving until it was killed.",
-    "idle connection: kept open, nothing asked; kept connection: asks again 100 ms after the signal (closed: "
-    "the client sees it in time; cut, reset: its request is lost); new connection: opened 100 ms after the signal.",
+    "queued request: sent 100 ms before the signal, when every worker and thread had a slow one (at once: answered "
+    "before the signal, for no place was lacking; —: not watched); idle connection: kept open, nothing asked; kept "
+    "connection: asks again 100 ms after the signal (closed: the client sees it in time; cut, reset: its request is "
+    "lost); new connection: opened 100 ms after the signal.",
 )
 OVERVIEW = (
-    "kept: answered whole, and the server ended by itself; dropped (cut): closed before the answer was whole; ignored: "
-    "it went on serving until it was killed. Two words with → between them: by default, and tuned as the last column "
-    "says; one word stands for both."
+    "request in flight: in its handler when the signal comes; queued request: sent 100 ms before it, when every worker "
+    "and thread was busy. kept: answered whole, and the server ended by itself; at once: answered before the signal, "
+    "for no place was lacking; dropped (cut): closed before the answer was whole; dropped (reset): with a TCP reset; "
+    "ignored: it went on serving until it was killed; —: not measured. Two words with → between them: by default, and "
+    "with the flags or the signal that its entry in matrix.yaml has for shutdown; one word stands for both. The last "
+    "column names them where they turned dropped into kept, and nothing that did not."
 )
 Pair = tuple[Record, EndingCase]
 
@@ -57,7 +77,7 @@ def of_shutdown(records: Sequence[Record]) -> list[Record]:
 def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
     """An overview, then a table and timelines for each case and number of workers. None without such records."""
     made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
-    return (*_overviews(of_shutdown(records)), *made, *missing("Shutdown", of_shutdown(records)))
+    return (*_overview(of_shutdown(records)), *made, *missing("Shutdown", of_shutdown(records)))
 
 
 def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
@@ -82,41 +102,71 @@ def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:
     return groups
 
 
-def _overviews(records: Sequence[Record]) -> tuple[Sheet, ...]:
-    """By number of workers: a row for each server, a column for each case, its fate by default and tuned."""
-    workers = sorted({record.cell.workers for record in records if record.shutdown})
-    return tuple(_overview([r for r in records if r.shutdown and r.cell.workers == number]) for number in workers)
+@dataclass(frozen=True)
+class Column:
+    """A request watched in one case, with so many workers."""
+
+    case: str
+    watched: Watched
+    workers: int
+
+    @property
+    def title(self) -> str:
+        return f"{self.watched.name}, {count(self.workers, 'worker')}"
 
 
-def _overview(records: Sequence[Record]) -> Sheet:
-    by_name: dict[str, list[Record]] = {}
-    for record in sorted(records, key=lambda record: (name_of(record), record.cell.tuned)):
-        by_name.setdefault(name_of(record), []).append(record)
+Found = Mapping[tuple[str, int], Ways]
+
+
+def _overview(records: Sequence[Record]) -> tuple[Sheet, ...]:
+    """A row for each server, its fate with each number of workers, and what was found to help it."""
     pairs = [(record, case) for record in records for case in (record.shutdown.cases if record.shutdown else ())]
-    cases = [case for case in COLUMN_OF if any(found.case == case for _, found in pairs)]
-    return Sheet(
-        f"Shutdown: kept or dropped, {count(records[0].cell.workers, 'worker')}",
-        _common(pairs) if len(cases) == 1 else _common(pairs).partition(", ")[2],
-        ("server", "version", *(COLUMN_OF[case] for case in cases), "tuned with"),
-        tuple(_overview_row(name, ways, cases) for name, ways in by_name.items()),
+    if not pairs:
+        return ()
+    rows: dict[str, list[Pair]] = {}
+    for record, case in sorted(pairs, key=lambda pair: name_of(pair[0])):
+        rows.setdefault(name_of(record), []).append((record, case))
+    columns = _columns(pairs)
+    made = Sheet(
+        "Shutdown: kept or dropped",
+        _common(pairs) if len({case.case for _, case in pairs}) == 1 else _common(pairs).partition(", ")[2],
+        ("server", "version", *(column.title for column in columns), HELP),
+        tuple(_overview_row(name, of, columns) for name, of in rows.items()),
         (OVERVIEW,),
     )
+    return (made,)
 
 
-def _overview_row(name: str, ways: Sequence[Record], cases: Sequence[str]) -> tuple[str, ...]:
-    found = {
-        (record.cell.tuned, case.case): case
-        for record in ways
-        for case in (record.shutdown.cases if record.shutdown else ())
-    }
-    tuned = [flags(case) for (tuned, _), case in found.items() if tuned]
-    return name, version_of(ways[0]), *(_fates(found, case) for case in cases), tuned[0] if tuned else NONE
+def _columns(pairs: Sequence[Pair]) -> list[Column]:
+    """Of a single case, both of its requests; of several, the one in flight: their own tables have the other."""
+    cases = [case for case in COLUMN_OF if any(found.case == case for _, found in pairs)]
+    workers = sorted({record.cell.workers for record, _ in pairs})
+    watched = [(case, replace(IN_FLIGHT, name=COLUMN_OF[case])) for case in cases]
+    if len(cases) == 1 and any(found.queued for _, found in pairs):
+        watched.append((cases[0], QUEUED))
+    return [Column(case, of, number) for case, of in watched for number in workers]
 
 
-def _fates(found: Mapping[tuple[bool, str], EndingCase], case: str) -> str:
-    """kept, or dropped (cut) → kept where tuning changes it."""
-    ways = [fate(found[tuned, case]) for tuned in (False, True) if (tuned, case) in found]
-    return " → ".join(dict.fromkeys(ways)) or NONE
+def _overview_row(name: str, pairs: Sequence[Pair], columns: Sequence[Column]) -> tuple[str, ...]:
+    found: dict[tuple[str, int], Ways] = {}
+    for record, case in pairs:
+        at = case.case, record.cell.workers
+        found[at] = replace(found.get(at, Ways()), **{"tuned" if record.cell.tuned else "default": case})
+    fates = (told(found.get((column.case, column.workers), Ways()), column.watched) for column in columns)
+    return name, version_of(pairs[0][0]), *fates, _help(found, columns)
+
+
+def _help(found: Found, columns: Sequence[Column]) -> str:
+    """What helps all of the requests that are watched, or each in turn."""
+    of = {(column.case, column.watched.name): column.watched for column in columns}
+    cures: dict[str, list[str]] = {}
+    for (case, name), watched in of.items():
+        by_workers = {workers: ways for (about, workers), ways in found.items() if about == case}
+        if text := helped(by_workers, watched):
+            cures.setdefault(text, []).append(name)
+    if any(len(names) == len(of) for names in cures.values()):
+        return next(iter(cures))
+    return "; ".join(f"{listed(names)}: {text}" for text, names in cures.items()) or NOT_NEEDED
 
 
 def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
@@ -147,37 +197,11 @@ def version_of(record: Record) -> str:
     return next((spelt[name] for name in names if name in spelt), NONE)
 
 
-def flags(found: EndingCase) -> str:
-    """How the server was tuned; "default" where it was not."""
-    signal = "" if found.signal == "SIGTERM" or found.case == "int" else f"STOPSIGNAL {found.signal}"
-    return ", ".join(filter(None, (found.flags, signal))) or "default"
-
-
-def keeps(found: EndingCase) -> bool:
-    """Whether the request was answered and the server ended by itself, each time."""
-    return found.outcome == "answered" and "killed" not in found.exit_codes
-
-
-def fate(found: EndingCase) -> str:
-    """kept, dropped (cut), ignored, or how often each came."""
-    if found.outcome == "answered" and not keeps(found):
-        return "kept, but it does not end"
-    if found.outcome != "mixed":
-        return _word(found.outcome)
-    return "mixed: " + ", ".join(f"{number} {_word(end)}" for end, number in sorted(found.outcomes.items()))
-
-
-def _word(end: str) -> str:
-    if end == "answered":
-        return "kept"
-    return f"dropped ({end})" if end in DROPPED else end
-
-
 def _row(pair: Pair) -> tuple[str, ...]:
     record, found = pair
     return (
         name_of(record), version_of(record), flags(found), fate(found), _ms(found.end_ms), _ms(found.exit_ms),
-        _often(found.exit_codes), _often(found.idle), _often(found.kept), _often(found.new),
+        _often(found.exit_codes), _often(found.queued) if found.queued else NONE, _often(found.idle), _often(found.kept), _often(found.new),
     )  # fmt: skip
 
 
@@ -200,29 +224,36 @@ def _common(pairs: Sequence[Pair]) -> str:
     number = len(cases[0].repetitions)
     error = max(found.signal_error_us for found in cases)
     kill = next(record.shutdown.kill_after_s for record, _ in pairs if record.shutdown)
+    busy = ", by as many requests as it has workers × threads" if any(found.places for found in cases) else ""
     return (
-        f"{cases[0].request}, signal 250 ms after the request was sent, {count(number, 'fresh start')} each; {first}; "
-        f"killed after {kill:.0f} s; the moment of the signal is known to ±{error:.0f} µs or better"
+        f"{cases[0].request}{busy}, signal 250 ms after the request was sent, {count(number, 'fresh start')} each; "
+        f"{first}; killed after {kill:.0f} s; the moment of the signal is known to ±{error:.0f} µs or better"
     )
 
 
 def _conclusions(pairs: Sequence[Pair]) -> tuple[str, ...]:
-    """Each server once: kept by default, kept when tuned, or dropped in every way that was tried."""
-    by_name: dict[str, dict[bool, EndingCase]] = {}
+    """Of each request: who keeps it by default, who when tuned, and who drops it in every way that was tried."""
+    watched = [IN_FLIGHT, *([QUEUED] if any(found.queued for _, found in pairs) else [])]
+    return tuple(line for one in watched for line in _concluded(pairs, one))
+
+
+def _concluded(pairs: Sequence[Pair], watched: Watched) -> Sequence[str]:
+    by_name: dict[str, Ways] = {}
     for record, found in pairs:
-        by_name.setdefault(name_of(record), {})[record.cell.tuned] = found
+        way = {"tuned" if record.cell.tuned else "default": found}
+        by_name[name_of(record)] = replace(by_name.get(name_of(record), Ways()), **way)
     sorts: dict[str, list[str]] = {what: [] for what in (KEPT, TUNED, NEVER)}
     for name, ways in by_name.items():
-        what, text = _concluded(name, ways.get(False), ways.get(True))
+        what, text = _sorted(name, ways, watched)
         sorts[what].append(text)
-    return tuple(f"{what}: {listed(texts)}." for what, texts in sorts.items() if texts)
+    return [f"{what.format(watched.name)}: {listed(texts)}." for what, texts in sorts.items() if texts]
 
 
-def _concluded(name: str, default: EndingCase | None, tuned: EndingCase | None) -> tuple[str, str]:
-    if default and keeps(default):
+def _sorted(name: str, ways: Ways, watched: Watched) -> tuple[str, str]:
+    was = watched.fate(ways.default) if ways.default else "default not measured"
+    if ways.default and watched.kept(ways.default):
         return KEPT, name
-    if tuned and keeps(tuned):
-        was = fate(default) if default else "not measured"
-        return TUNED, f"{name} ({was}; kept with {flags(tuned)})"
-    tried = f"; with {flags(tuned)}: {fate(tuned)}" if tuned else ""
-    return NEVER, f"{name} ({fate(default) if default else 'default not measured'}{tried})"
+    if ways.tuned and watched.kept(ways.tuned):
+        return TUNED, f"{name} ({was}; kept with {flags(ways.tuned)})"
+    tried = f"; with {flags(ways.tuned)}: {watched.fate(ways.tuned)}" if ways.tuned else ""
+    return NEVER, f"{name} ({was}{tried})"

@@ -11,7 +11,7 @@ from orchestrator.report.pivot import Pivot
 from orchestrator.report.setup import LeftOut
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Table
-from orchestrator.report.text import LEFT, NONE, plain
+from orchestrator.report.text import NONE, on_left, plain
 
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
 SAYS = "What this table says"
@@ -92,7 +92,7 @@ def grid(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     """A table, aligned in its source too. Texts are escaped here."""
     texts = [[escape(text) for text in line] for line in (columns, *rows)]
     widths = [max(3, *(len(line[at]) for line in texts)) for at in range(len(columns))]
-    left = [column in LEFT for column in columns]
+    left = [on_left(column) for column in columns]
     rule = ["-" * width if keep else "-" * (width - 1) + ":" for width, keep in zip(widths, left, strict=True)]
     padded = [
         [text.ljust(width) if keep else text.rjust(width) for text, width, keep in zip(line, widths, left, strict=True)]

@@ -19,7 +19,7 @@ from orchestrator.report.pivot import Pivot
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Row, Table
 from orchestrator.report.table import Grid as Texts
-from orchestrator.report.text import LEFT, NONE, plain
+from orchestrator.report.text import NONE, on_left, plain
 
 _INTERVAL = re.compile(r" \[[^]]*\]")
 _LOUD = "bold white on red"
@@ -135,7 +135,7 @@ def _table(item: Table) -> Iterator[RenderableType]:
 def _grid(columns: Sequence[str]) -> Grid:
     grid = Grid(box=box.SIMPLE_HEAD, pad_edge=False, collapse_padding=True)
     for column in columns:
-        justify: JustifyMethod = "left" if column in LEFT else "right"
+        justify: JustifyMethod = "left" if on_left(column) else "right"
         grid.add_column(Text(plain(column)), justify=justify, overflow="fold")
     return grid
 

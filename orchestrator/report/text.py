@@ -14,10 +14,10 @@ NONE = "—"
 
 _COLOUR = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
-LEFT = frozenset(
+_WORDS = frozenset(
     (
         "server",
-        "tuned with",
+        "what was found to help",
         "where",
         "system packages",
         "marks",
@@ -26,12 +26,22 @@ LEFT = frozenset(
         "reason",
         "flags",
         "request in flight",
+        "queued request",
+        "SIGINT",
+        "second signal",
+        "signal to the group",
+        "longer than grace",
+        "streamed answer",
         "timeline",
         "protocol",
         "TLS",
     )
 )
-"""Columns of words; the others, figures, are set to the right."""
+
+
+def on_left(column: str) -> bool:
+    """Whether it is a column of words (also "SIGINT, 2 workers"); the others, figures, are set to the right."""
+    return column.partition(", ")[0] in _WORDS
 
 
 def plain(text: str) -> str:

@@ -27,8 +27,14 @@ def fate(end: str, at_ms: float) -> dict[str, Any]:
             "status": None, "kept": False}  # fmt: skip
 
 
-def watched(slow: str, new: str = "refused") -> dict[str, Any]:
-    fates = {"slow": fate(slow, 1250), "idle": fate("closed", 3), "kept": fate("closed", 3), "new": fate(new, 100)}
+def watched(slow: str, new: str = "refused", queued: str = "answered", at_ms: float = 1251) -> dict[str, Any]:
+    fates = {
+        "slow": fate(slow, 1250),
+        "queued": fate(queued, at_ms),
+        "idle": fate("closed", 3),
+        "kept": fate("closed", 3),
+        "new": fate(new, 100),
+    }
     return {"received_ns": 10 * NS - 249 * MS, "connections": fates}
 
 
