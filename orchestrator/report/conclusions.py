@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 
 from orchestrator.records.model import Estimate
 from orchestrator.report.entries import Entry, comparable
 from orchestrator.report.measures import MEASURES
 from orchestrator.report.noise import noise_lines
 from orchestrator.report.openloop import open_lines, overloaded
-from orchestrator.report.order import Span, above, chains, span
+from orchestrator.report.order import Span, above, groups, span
 from orchestrator.report.reading import Reading
 from orchestrator.report.references import line, ratio_lines, reference_warnings
 from orchestrator.report.text import listed
+
+RESOLVED = "Two rows that share no group are resolved."
 
 
 def warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
@@ -57,9 +58,12 @@ def referred(read: Reading, made: Sequence[Entry], across: str = "") -> tuple[st
 
 
 def _unresolved(ranked: Sequence[Entry]) -> str:
-    spans = [entry.span for entry in ranked if entry.span]
-    told = [" ≈ ".join(ranked[at].name for at in chain) for chain in chains(spans)]
-    return f"Order unresolved between neighbours: {'; '.join(told)}." if told else ""
+    """The groups of rows in which no pair is resolved: what a range of ranks does not say, namely against whom."""
+    found = groups([entry.span for entry in ranked if entry.span])
+    told = [listed([ranked[at].name for at in group]) for group in found if len(group) > 1]
+    if len(found) == 1 and told:
+        return "No order is resolved between any two ranked rows."
+    return f"Unresolved, each row against each other of its group: {'; '.join(told)}. {RESOLVED}" if told else ""
 
 
 def _by_cpu(ranked: Sequence[Entry]) -> str:
@@ -68,7 +72,7 @@ def _by_cpu(ranked: Sequence[Entry]) -> str:
     doubtful = [e for e in ranked if e.span and any(e.bound or not above(bound, e.span) for bound in bounds)]
     dear = {entry.record.id: estimate for entry, estimate in zip(ranked, _cpu(ranked), strict=True) if estimate}
     told = _rising([(entry.name, dear[entry.record.id]) for entry in doubtful if entry.record.id in dear])
-    return f"By CPU per request, which the load generator does not limit: {told}." if told else ""
+    return f"By CPU per request, which the load generator does not limit{told}" if told else ""
 
 
 def _by_latency(made: Sequence[Entry], name: str) -> str:
@@ -76,18 +80,19 @@ def _by_latency(made: Sequence[Entry], name: str) -> str:
     sound = [(e.name, e.record.summary) for e in made if e.record.cell.open and e.record.summary and not e.outside]
     found = [(row, estimate) for row, summary in sound if (estimate := MEASURES[name].estimate(summary))]
     told = _rising([(row, estimate) for row, estimate in found if estimate.low is not None])
-    return f"By {name}: {told}." if told else ""
+    return f"By {name}{told}" if told else ""
 
 
 def _rising(found: Sequence[tuple[str, Estimate]]) -> str:
-    """a < b ≈ c: by value, with what the intervals say of neighbours. Empty for a single one."""
+    """What follows "By p50", the lowest first: a < b, or the groups in which no pair is resolved. Empty for one row."""
     order = sorted(found, key=lambda pair: pair[1].value)
-    steps = (f" {_less(one, other)} {name}" for (_, one), (name, other) in pairwise(order))
-    return order[0][0] + "".join(steps) if len(order) > 1 else ""
-
-
-def _less(one: Estimate, other: Estimate) -> str:
-    return "<" if above(_span(other), _span(one)) else "≈"
+    sets = groups([_span(estimate) for _, estimate in order])[::-1]
+    told = [listed([order[at][0] for at in group]) for group in sets]
+    if len(told) < 2:
+        return ": no order is resolved." if len(order) > 1 else ""
+    if len(told) == len(order) == sum(map(len, sets)):
+        return f": {' < '.join(told)}."
+    return f", the lowest first, by groups that are unresolved in themselves: {'; '.join(told)}. {RESOLVED}"
 
 
 def _span(estimate: Estimate) -> Span:

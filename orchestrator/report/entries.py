@@ -6,12 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count as counter
 from string import ascii_lowercase
+from typing import Literal
 
 from orchestrator.cells.model import DOT
-from orchestrator.records.model import Estimate, Record, VerdictRecord
+from orchestrator.records.model import Estimate, Record, Summary, VerdictRecord
 from orchestrator.report.axes import WORDS
 from orchestrator.report.order import Rank, Span, ranks, span
 from orchestrator.report.reading import Reading
+
+Figure = Literal["ratio", "rps", "asked"]
 
 
 @dataclass(frozen=True)
@@ -60,15 +63,30 @@ def effects(record: Record) -> set[str]:
 def entries(
     read: Reading, records: Sequence[Record], letters: Mapping[tuple[str, str], str], *without: str
 ) -> tuple[Entry, ...]:
-    """Those with figures: ranked ones by value, then unranked, then void ones; without figures last, by name.
+    """Those with figures: ranked ones, then unranked, then void ones; without figures last.
 
-    Names leave the axes of `without` unsaid. In an open loop nothing is ranked: how much came in was given.
+    All but void ones stand by the figure that `decisive` names, else by name. Names leave the axes of `without` unsaid.
+    In an open loop nothing is ranked: how much came in was given.
     """
     names = names_of(records, *without)
     made = [Entry(record, names[record.id], marks(record, letters), read.base(record), read.own) for record in records]
-    made.sort(key=lambda entry: (_class(entry.record), -_rps(entry.record), entry.name))
+    figure = decisive(made)
+    made.sort(key=lambda entry: (_class(entry.record), -_value(entry.record, figure), entry.name))
     ranked = [entry for entry in made if _in_order(entry.record)]
-    return _ranked(ranked) + tuple(entry for entry in made if not _in_order(entry.record))
+    return _ranked(ranked, figure) + tuple(entry for entry in made if not _in_order(entry.record))
+
+
+def decisive(made: Sequence[Entry]) -> Figure:
+    """The figure that rows stand by, and that ranks come from.
+
+    Ratios where all ranked rows have one to the same ranked row, for what a round does to all cancels in them; else
+    requests per second, of an open loop those that came in.
+    """
+    ranked = [entry for entry in made if _in_order(entry.record)]
+    if not ranked:
+        return "asked" if any(entry.record.cell.open for entry in made) else "rps"
+    ratios = all(entry.record.summary and entry.record.summary.ratio for entry in ranked)
+    return "ratio" if ratios and comparable(ranked) else "rps"
 
 
 def names_of(records: Sequence[Record], *without: str) -> dict[str, str]:
@@ -126,24 +144,23 @@ def _in_order(record: Record) -> bool:
     return _class(record) == 0 and not record.cell.open
 
 
-def _rps(record: Record) -> float:
+def _value(record: Record, figure: Figure) -> float:
     """What rows are sorted by; void figures are not printed, so they do not sort either."""
-    return record.summary.rps.value if record.summary and _class(record) < 2 else 0.0
+    found = _estimate(record.summary, figure) if record.summary and _class(record) < 2 else None
+    return found.value if found else 0.0
 
 
-def _ranked(made: Sequence[Entry]) -> tuple[Entry, ...]:
-    estimates = _estimates(made)
-    order = sorted(range(len(made)), key=lambda at: (-estimates[at].value, made[at].name))
-    spans = [span(estimates[at], bound=made[at].bound) for at in order]
-    found = zip(order, ranks(spans), spans, strict=True)
-    return tuple(replace(made[at], rank=rank, span=where) for at, rank, where in found)
+def _estimate(summary: Summary, figure: Figure) -> Estimate | None:
+    if figure == "asked":
+        return None if summary.rate_asked is None else Estimate(value=summary.rate_asked, low=None, high=None)
+    return summary.ratio if figure == "ratio" else summary.rps
 
 
-def _estimates(made: Sequence[Entry]) -> list[Estimate]:
-    """Ratios where all rows have one to the same ranked row, for what a round does to all cancels in them. Else rps."""
-    summaries = [entry.record.summary for entry in made if entry.record.summary]
-    ratios = [summary.ratio for summary in summaries if summary.ratio]
-    return ratios if comparable(made) and len(ratios) == len(summaries) else [summary.rps for summary in summaries]
+def _ranked(made: Sequence[Entry], figure: Figure) -> tuple[Entry, ...]:
+    estimates = [_estimate(entry.record.summary, figure) for entry in made if entry.record.summary]
+    spans = [span(found, bound=entry.bound) for entry, found in zip(made, estimates, strict=True) if found]
+    found = zip(made, ranks(spans), spans, strict=True)
+    return tuple(replace(entry, rank=rank, span=where) for entry, rank, where in found)
 
 
 def comparable(made: Sequence[Entry]) -> bool:

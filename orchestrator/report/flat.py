@@ -8,10 +8,10 @@ from dataclasses import dataclass, replace
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report.axes import WORDS
 from orchestrator.report.conclusions import conclusions, warnings
-from orchestrator.report.entries import Entry, common, entries, letters_of, names_of
+from orchestrator.report.entries import Entry, Figure, common, decisive, entries, letters_of, names_of
 from orchestrator.report.measures import bare, heading
 from orchestrator.report.reading import Reading, reading
-from orchestrator.report.table import MARKS, RANK, Column, Table, footnotes, missing, rows
+from orchestrator.report.table import MARKS, RANK, Column, Table, footnotes, foremost, missing, note_of, rows
 from orchestrator.report.text import listed
 
 _COLUMNS = ("protocol", "tls", "open", "workers", "connections")
@@ -42,7 +42,8 @@ def _flat(read: Reading, records: Sequence[Record]) -> Table:
     groups = read.groups(records)
     compared = [Comparison(read.title(group[0], "workload"), entries(read, group, letters)) for group in groups]
     made = [replace(entry, name=names[entry.record.id]) for one in compared for entry in one.entries]
-    shown = _columns(read, records)
+    figures = {decisive(one.entries) for one in compared}
+    shown = _columns(read, records, "ratio" if "ratio" in figures else "rps")
     axes = [axis for axis in read.axes if axis != "workload" and _varies(records, axis)]
     note = _FLAT_NOTE.format(listed([WORDS[axis].by for axis in axes])) if axes else ""
     return Table(
@@ -52,6 +53,7 @@ def _flat(read: Reading, records: Sequence[Record]) -> Table:
         main=tuple(column.title for column in shown if column.main),
         rows=rows(made, shown),
         costs=None,
+        note=note_of(figures, read.sign),
         missing=missing(made),
         footnotes=footnotes(made, letters),
         warnings=_by_comparison([(one.title, warnings(read, one.entries)) for one in compared]),
@@ -70,11 +72,11 @@ def _by_comparison(found: Sequence[tuple[str, Sequence[str]]]) -> tuple[str, ...
     )
 
 
-def _columns(read: Reading, records: Sequence[Record]) -> tuple[Column, ...]:
+def _columns(read: Reading, records: Sequence[Record], first: Figure) -> tuple[Column, ...]:
     axes = [axis for axis in _COLUMNS if _varies(records, axis)]
     short = names_of(records, *axes)
     server = Column("server", lambda entry, _: short[entry.record.id], figure=False, main=True)
-    figures = [_figure(name, read.sign) for name in read.view.show]
+    figures = [_figure(name, read.sign) for name in foremost(read.view.show, first)]
     return (RANK, server, *map(_axis, axes), *figures, MARKS)
 
 

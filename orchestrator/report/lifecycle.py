@@ -201,7 +201,8 @@ def _row(pair: Pair) -> tuple[str, ...]:
     record, found = pair
     return (
         name_of(record), version_of(record), flags(found), fate(found), _ms(found.end_ms), _ms(found.exit_ms),
-        _often(found.exit_codes), _often(found.queued) if found.queued else NONE, _often(found.idle), _often(found.kept), _often(found.new),
+        _often(found.exit_codes), _often(found.queued or {NONE: 0}), _often(found.idle), _often(found.kept),
+        _often(found.new),
     )  # fmt: skip
 
 

@@ -53,6 +53,7 @@ def table(item: Table) -> str:
         escape(f"{item.common[:1].upper()}{item.common[1:]}."),
         _warnings(item.warnings),
         grid(item.columns, rows) if rows else "",
+        escape(item.note),
         _footnotes(item.footnotes),
         f"#### {COSTS}\n\n" + grid(item.costs.columns, item.costs.rows) if item.costs else "",
         _section(SAYS, [escape(line) for line in item.conclusions]),

@@ -1,7 +1,10 @@
 """Ranks out of intervals: pure arithmetic.
 
-A rank says only what the intervals hold up: 1 + the number of rows that lie wholly above. Where two intervals overlap
-the order is open. A lower bound has no upper end, so nothing ever lies above it.
+A rank says only what the intervals hold up: the places that a row may have, from 1 + the number of rows that lie wholly
+above it to all rows less those that lie wholly below it. Rows stand in the order of their values, so that the place at
+which a row stands is always one of those. "Not resolved" is no equality: two rows may each overlap a third and still be
+resolved. Groups in which every pair is unresolved say which rows are. A lower bound has no upper end, so nothing ever
+lies above it.
 """
 
 from __future__ import annotations
@@ -9,7 +12,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from orchestrator.records.model import Estimate
 
@@ -24,17 +26,21 @@ class Span:
 
 @dataclass(frozen=True)
 class Rank:
-    """`tied`: the order against at least one other row is unresolved."""
+    """The first and the last place that the intervals leave open."""
 
-    number: int
-    tied: bool
+    first: int
+    last: int
+
+    def __str__(self) -> str:
+        """5, or 5–8."""
+        return str(self.first) if self.first == self.last else f"{self.first}–{self.last}"
 
 
 def span(estimate: Estimate, *, bound: bool) -> Span:
-    """Without an interval the value may lie anywhere."""
+    """Without an interval the value may lie anywhere. The value itself always lies inside."""
     if estimate.low is None or estimate.high is None:
         return Span(0.0, math.inf)
-    return Span(estimate.low, math.inf if bound else estimate.high)
+    return Span(min(estimate.low, estimate.value), math.inf if bound else max(estimate.high, estimate.value))
 
 
 def above(one: Span, other: Span) -> bool:
@@ -44,24 +50,21 @@ def above(one: Span, other: Span) -> bool:
 
 def ranks(spans: Sequence[Span]) -> list[Rank]:
     """One rank per span, in their order."""
-    return [_rank(at, spans) for at in range(len(spans))]
+    return [_rank(own, spans) for own in spans]
 
 
-def chains(spans: Sequence[Span]) -> list[list[int]]:
-    """Runs of neighbours, two or more, in which no row is resolved against the next."""
-    found: list[list[int]] = []
-    for at, next_at in pairwise(range(len(spans))):
-        if above(spans[at], spans[next_at]):
-            continue
-        if found and found[-1][-1] == at:
-            found[-1].append(next_at)
-        else:
-            found.append([at, next_at])
-    return found
+def groups(spans: Sequence[Span]) -> list[list[int]]:
+    """The largest sets of spans in which no pair is resolved, the highest first, each in the order given.
+
+    Two spans are resolved exactly where no group holds both: intervals that overlap in pairs have a point in common,
+    and one such point is the greatest of their low ends.
+    """
+    points = sorted({span.low for span in spans}, reverse=True)
+    sets = [[at for at, one in enumerate(spans) if one.low <= point <= one.high] for point in points]
+    return [one for one in sets if not any(set(one) < set(other) for other in sets)]
 
 
-def _rank(at: int, spans: Sequence[Span]) -> Rank:
-    own, others = spans[at], [*spans[:at], *spans[at + 1 :]]
-    better = sum(above(other, own) for other in others)
-    worse = sum(above(own, other) for other in others)
-    return Rank(1 + better, better + worse < len(others))
+def _rank(own: Span, spans: Sequence[Span]) -> Rank:
+    better = sum(above(other, own) for other in spans)
+    worse = sum(above(own, other) for other in spans)
+    return Rank(1 + better, len(spans) - worse)

@@ -13,6 +13,7 @@ from orchestrator.records.model import Record, RunFile
 from orchestrator.report import panel as of_pivot
 from orchestrator.report.document import Document, document
 from orchestrator.report.lifecycle import timelines
+from orchestrator.report.order import Rank
 from orchestrator.report.pivot import Pivot
 from orchestrator.report.table import Row, Table
 from orchestrator.report.text import plain
@@ -106,5 +107,5 @@ def _interval(axes: Axes, at: int, row: Row) -> None:
 
 
 def _label(row: Row) -> str:
-    rank = f"{row.rank}{'=' * row.tied}" if row.rank else ""
+    rank = Rank(row.rank, row.rank_last) if row.rank and row.rank_last else ""
     return plain(f"{row.name}  {rank}")

@@ -13,7 +13,7 @@ from orchestrator.report.measures import MEASURES, bare, heading
 from orchestrator.report.openloop import OPEN_NOTE, open_lines, overloaded
 from orchestrator.report.reading import Reading, reading
 from orchestrator.report.references import reference_warnings
-from orchestrator.report.table import Footnote, footnotes, outcome_of
+from orchestrator.report.table import NO_QUOTIENT, Footnote, footnotes, outcome_of
 from orchestrator.report.text import NONE, listed
 
 PIVOT_NOTE = "“≥”: a lower bound; “—”: no figure; the order of the rows is no ranking. Intervals: see the tables."
@@ -110,11 +110,17 @@ def _pivot(read: Reading, records: Sequence[Record]) -> Pivot:
         base=read.sign,
         drawn=_drawn(read),
         rows=_rows(read, made, values),
-        note=f"{PIVOT_NOTE} {OPEN_NOTE}" if across == "open" else PIVOT_NOTE,
+        note=_note(read),
         footnotes=tuple(_footnote(read, note, made) for note in footnotes(made, letters)),
         warnings=tuple(_warnings(read, records, made)),
         conclusions=(*(referred(read, by_value, across) if read.spans else ()), *open_lines(by_value)),
     )
+
+
+def _note(read: Reading) -> str:
+    """How to read the places, with what is told nowhere else."""
+    ratio = any(MEASURES[name].ratio for name in read.view.show)
+    return " ".join((PIVOT_NOTE, *([NO_QUOTIENT] * ratio), *([OPEN_NOTE] * (read.view.across == "open"))))
 
 
 def _rows(read: Reading, made: Sequence[Entry], values: Sequence[Value]) -> tuple[PivotRow, ...]:

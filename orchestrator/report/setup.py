@@ -14,7 +14,9 @@ DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing
 
 LEGEND = (
     "[low, high] is the 95 % interval over rounds and slices; — stands where there is no figure.",
-    "A rank is 1 + the number of rows that lie wholly above; “=” after it: the order against some row is unresolved.",
+    "A rank is the range of places that the intervals leave open: from 1 + the number of rows that lie wholly above, "
+    "to the number of ranked rows less those that lie wholly below. Rows stand by their values, so that each stands at "
+    "a place of its range; a wide interval makes a wide range.",
     "“≥”: a lower bound, since the load generator was the limit; “≤”: what a ratio refers to is one; “?”: both are.",
     "ceiling: requests/s as a share of what the load generator reached against its null responder in this run.",
     "p50 and p99 are taken under full load from a closed loop: they are mostly time spent waiting for a turn (queueing "

@@ -11,12 +11,12 @@ from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, count, three
 
 COLUMNS = (
-    "server", "version", "accepts ms", "answers ms", "first answer ms", "tenth answer ms", "CPU ms", "RSS MB", "PSS MB",
+    "server", "version", "answers ms", "accepts ms", "first answer ms", "tenth answer ms", "CPU ms", "RSS MB", "PSS MB",
     "processes",
 )  # fmt: skip
 LEGEND = (
-    "Median and range of fresh starts. accepts, answers: from the exec of the server to the first connection made and "
-    "to the first right answer; first and tenth answer: latency of each; CPU: of the processes that live, ten answers "
+    "Median and range of fresh starts. answers, accepts: from the exec of the server to the first right answer and to "
+    "the first connection made; first and tenth answer: latency of each; CPU: of the processes that live, ten answers "
     "included; RSS, PSS: of all processes, idle. MB: 1,000,000 bytes.",
 )
 
@@ -37,7 +37,7 @@ def _common(found: Sequence[tuple[Record, StartupSection]]) -> str:
 
 def _row(record: Record, section: StartupSection) -> tuple[str, ...]:
     return (
-        name_of(record), version_of(record), _range(section.accepted_ms), _range(section.answered_ms),
+        name_of(record), version_of(record), _range(section.answered_ms), _range(section.accepted_ms),
         _range(section.first_us, 1e3), _range(section.tenth_us, 1e3), _range(section.cpu_ms),
         _range(section.rss_bytes, 1e6), _range(section.pss_bytes, 1e6), three(section.processes.median),
     )  # fmt: skip

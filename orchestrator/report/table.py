@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 
 from orchestrator.records.model import Record, RunFile, Summary
 from orchestrator.report.conclusions import conclusions, warnings
-from orchestrator.report.entries import Entry, common, entries, key, letters_of
+from orchestrator.report.entries import Entry, Figure, common, decisive, entries, key, letters_of
 from orchestrator.report.measures import MEASURES, whole
 from orchestrator.report.reading import Reading, reading
-from orchestrator.report.text import NONE
+from orchestrator.report.text import NONE, listed
 
 COSTS = "What it costs"
+NO_QUOTIENT = (
+    "A ratio is the centre of the ratios of neighbouring slices: it need not be the quotient of the figures beside it."
+)
+NOTES: Mapping[Figure, str] = {
+    "ratio": "× {base}",
+    "rps": "requests/s",
+    "asked": "asked/s, which was given",
+}
 EFFECTS = {
     "void": "no figure is printed",
     "unranked": "stands outside the order",
@@ -24,13 +32,16 @@ EFFECTS = {
 
 @dataclass(frozen=True)
 class Row:
-    """A cell with figures. `texts`: one per column of the table; `summary`: the raw figures, also of void rows."""
+    """A cell with figures. `texts`: one per column of the table; `summary`: the raw figures, also of void rows.
+
+    `rank` and `rank_last`: the first and the last place that the intervals leave open; None outside the order.
+    """
 
     id: str
     name: str
     baseline: bool
     rank: int | None
-    tied: bool
+    rank_last: int | None
     void: bool
     bound: bool
     marks: str
@@ -79,7 +90,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Table:
-    """`warnings` concern all rows; `conclusions` say what the figures hold up and what not.
+    """`warnings` concern all rows; `conclusions` say what the figures hold up and what not; `note`: how to read it.
 
     `main`: the columns that stay where there is no room for all. `costs`: CPU and memory, the cheapest row first.
     """
@@ -90,6 +101,7 @@ class Table:
     main: tuple[str, ...]
     rows: tuple[Row, ...]
     costs: Grid | None
+    note: str
     missing: tuple[Missing, ...]
     footnotes: tuple[Footnote, ...]
     warnings: tuple[str, ...]
@@ -145,7 +157,7 @@ def measured(name: str, base: str, *, main: bool = False) -> Column:
     )
 
 
-RANK = Column("rank", lambda entry, _: f"{entry.rank.number}{'=' * entry.rank.tied}" if entry.rank else "", False, True)
+RANK = Column("rank", lambda entry, _: str(entry.rank or ""), False, True)
 SERVER = Column("server", lambda entry, _: entry.name, False, True)
 MARKS = Column("marks", lambda entry, _: entry.marks, False, True)
 _COSTS = (
@@ -153,11 +165,22 @@ _COSTS = (
 )  # fmt: skip
 
 
-def columns(base: str) -> tuple[Column, ...]:
-    """Of a closed loop: how much is answered."""
-    figures = (measured("rps", base, main=True), measured("ratio", base, main=True))
+def columns(base: str, first: Figure) -> tuple[Column, ...]:
+    """Of a closed loop: how much is answered, the figure that rows stand by first."""
+    figures = [measured(name, base, main=True) for name in foremost(("rps", "ratio"), first)]
     others = (measured(name, base) for name in ("p50", "p99", "ceiling", "connections"))
     return (RANK, SERVER, *figures, *others, MARKS)
+
+
+def foremost(names: Sequence[str], first: Figure) -> list[str]:
+    """The names of figures, the one that rows stand by before the others."""
+    return sorted(names, key=lambda name: name != first)
+
+
+def note_of(figures: Collection[Figure], base: str) -> str:
+    """What rows stand by, and that a ratio is no quotient of figures beside it."""
+    told = listed([NOTES[figure].format(base=base) for figure in NOTES if figure in figures])
+    return f"Rows stand by {told}.{'' if 'asked' in figures else f' {NO_QUOTIENT}'}"
 
 
 def open_columns(base: str) -> tuple[Column, ...]:
@@ -175,7 +198,8 @@ def cost_columns(base: str) -> tuple[Column, ...]:
 def _table(read: Reading, records: Sequence[Record]) -> Table:
     letters = letters_of(records)
     made = entries(read, records, letters)
-    shown = open_columns(read.sign) if records[0].cell.open else columns(read.sign)
+    first = decisive(made)
+    shown = open_columns(read.sign) if records[0].cell.open else columns(read.sign, first)
     return Table(
         title=read.title(records[0]),
         common=common(records),
@@ -183,6 +207,7 @@ def _table(read: Reading, records: Sequence[Record]) -> Table:
         main=tuple(column.title for column in shown if column.main),
         rows=rows(made, shown),
         costs=_costs(made, cost_columns(read.sign)),
+        note=note_of({first}, read.sign) if made[0].record.summary else "",
         missing=missing(made),
         footnotes=footnotes(made, letters),
         warnings=warnings(read, made),
@@ -200,8 +225,8 @@ def _row(entry: Entry, summary: Summary, shown: Sequence[Column]) -> Row:
         id=entry.record.id,
         name=entry.name,
         baseline=entry.record.baseline,
-        rank=entry.rank.number if entry.rank else None,
-        tied=bool(entry.rank and entry.rank.tied),
+        rank=entry.rank.first if entry.rank else None,
+        rank_last=entry.rank.last if entry.rank else None,
         void=entry.void,
         bound=entry.bound,
         marks=entry.marks,

@@ -120,6 +120,8 @@ def _table(item: Table) -> Iterator[RenderableType]:
     if item.rows:
         texts = Texts(item.columns, item.main, tuple(row.texts for row in item.rows))
         yield Fitted(texts, tuple(map(_style, item.rows)))
+    if item.note:
+        yield _indented(item.note, "dim")
     yield from _footnotes(item.footnotes)
     if item.costs:
         yield _text(COSTS, "bold")

@@ -17,12 +17,14 @@ pytestmark = pytest.mark.docker
 RUN = "test-lifecycle"
 
 
-def test_a_server_that_keeps_its_request_and_one_that_ignores_the_signal(tmp_path: Path, client: Any) -> None:
+def test_servers_that_keep_all_requests_or_drop_the_one_behind_or_ignore_the_signal(
+    tmp_path: Path, client: Any
+) -> None:
     matrix = load_matrix(ROOT / "matrix.yaml").matrix
     suite = matrix.suites["shutdown"]
     short = suite.model_copy(update={"schedule": suite.schedule.model_copy(update={"rounds": 2, "kill_after_s": 4.0})})
     matrix = matrix.model_copy(update={"suites": {**matrix.suites, "shutdown": short}})
-    selection = expand(matrix, "shutdown", only=("uvicorn/standard*w1·c1", "waitress*t4·c1"))
+    selection = expand(matrix, "shutdown", only=("uvicorn/standard*w1·c1", "waitress*t4·c1", "gunicorn/sync*w1·c1"))
     engine = DockerEngine(RUN, client=client)
     try:
         _, records = run(Order(matrix, selection, tmp_path / "run"), engine, lambda _: None)
@@ -30,7 +32,10 @@ def test_a_server_that_keeps_its_request_and_one_that_ignores_the_signal(tmp_pat
     finally:
         engine.close()
     found = {record.cell.server: record.shutdown.cases[0] for record in records if record.shutdown}
-    assert {name: case.outcome for name, case in found.items()} == {"uvicorn": "answered", "waitress": "ignored"}
+    outcomes = {"uvicorn": "answered", "waitress": "ignored", "gunicorn": "answered"}
+    assert {name: case.outcome for name, case in found.items()} == outcomes
+    assert found["gunicorn"].queued == {"reset": 2}  # it waited in the kernel's backlog
+    assert found["waitress"].places == 4
     assert found["waitress"].exit_codes == {"killed": 2}
     assert all(case.pid1 for case in found.values())
     assert all(ending.received_ms is not None and ending.received_ms < -100

@@ -21,6 +21,7 @@ from loadgen.agent import answer
 from loadgen.proc import available
 
 MS = 1_000_000
+MOMENTS = ("signal_ns", "until_ns", "lead_ns", "queue_ns", "after_ns")
 ITEM = b'{"item_id":42,"q":null}'
 WHOLE = b"HTTP/1.1 200 OK\r\ncontent-length: 23\r\n\r\n" + ITEM
 CLOSING = WHOLE.replace(b"OK\r\n", b"OK\r\nconnection: close\r\n")
@@ -60,10 +61,36 @@ def served(slow: Behaviour | None = None, whole: bytes = WHOLE, port: int = 0) -
         listener.shutdown(socket.SHUT_RDWR)
 
 
-def watched(port: int) -> dict[str, Any]:
+def watched(port: int, fill: int = 0) -> dict[str, Any]:
     signal_ns = monotonic_ns() + 80 * MS
     moments = {"signal_ns": signal_ns, "until_ns": signal_ns + 120 * MS, "lead_ns": 20 * MS, "after_ns": 20 * MS}
-    return ask("watch", slow=asked(port, "/slow"), quick=asked(port), **moments) | {"signal_ns": signal_ns}
+    asks = {"slow": asked(port, "/slow"), "quick": asked(port), "queue_ns": 10 * MS, "fill": fill}
+    return ask("watch", **asks, **moments) | {"signal_ns": signal_ns}
+
+
+@contextmanager
+def served_in_turn(ends_after: int | None = None) -> Iterator[int]:
+    """The port of a server that serves one connection at a time, /slow for 60 ms; it may end after so many answers."""
+
+    def serve() -> None:
+        served_ = 0
+        with suppress(OSError):
+            while ends_after is None or served_ < ends_after:
+                connection, _ = listener.accept()
+                with connection:
+                    request = connection.recv(65536)
+                    time.sleep(0.06 if b"/slow" in request else 0)
+                    connection.sendall(CLOSING)
+                served_ += 1
+        listener.close()
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=serve, daemon=True)
+        thread.start()
+        yield listener.getsockname()[1]
+        with suppress(OSError):
+            listener.shutdown(socket.SHUT_RDWR)
+        thread.join()
 
 
 def later(data: bytes, end: Callable[[socket.socket], None]) -> Behaviour:
@@ -114,6 +141,41 @@ def test_watch_tells_the_fate_of_the_request_in_flight(slow: Behaviour, end: str
         assert fates["slow"]["sent_ns"] < found["received_ns"]
 
 
+def test_a_request_behind_one_that_takes_the_only_place_waits_for_it() -> None:
+    with served_in_turn() as port:
+        found = watched(port)
+    slow, queued = found["connections"]["slow"], found["connections"]["queued"]
+    assert (slow["end"], queued["end"]) == ("answered", "answered")
+    assert queued["sent_ns"] < found["signal_ns"] < slow["end_ns"] < queued["end_ns"]
+
+
+def test_a_request_that_waits_in_the_backlog_of_a_server_that_ends_is_reset() -> None:
+    with served_in_turn(ends_after=3) as port:  # two connections that are not kept, and the slow request
+        fates = watched(port)["connections"]
+    assert (fates["slow"]["end"], fates["queued"]["end"]) == ("answered", "reset")
+
+
+def test_a_server_that_lacks_no_place_answers_before_the_signal() -> None:
+    with served(later(WHOLE, _nothing)) as port:
+        found = watched(port, fill=3)
+    queued = found["connections"]["queued"]
+    assert queued["end"] == "answered"
+    assert queued["end_ns"] < found["connections"]["slow"]["end_ns"]
+
+
+@pytest.mark.parametrize("fill", [0, 1, 3])
+def test_as_many_slow_requests_as_told_are_in_flight(fill: int) -> None:
+    asked_for: list[int] = []
+
+    def slow(connection: socket.socket) -> None:
+        asked_for.append(1)
+        later(WHOLE, _nothing)(connection)
+
+    with served(slow) as port:
+        assert watched(port, fill)["connections"]["slow"]["end"] == "answered"
+    assert len(asked_for) == 1 + fill
+
+
 def test_watch_sees_connections_that_are_not_kept() -> None:
     with served(later(WHOLE, _nothing), CLOSING) as port:
         fates = watched(port)["connections"]
@@ -161,6 +223,8 @@ def test_signal_to_a_process_that_is_gone_reaches_nobody() -> None:
         ("signal", {"pid": 2**22, "name": "SIGTERM"}, "at_ns"),
         ("watch", {}, "slow"),
         ("watch", {"slow": asked(1), "quick": {"request": {}}}, "request"),
+        ("watch", {"slow": asked(1), "quick": asked(1)}, "signal_ns"),
+        ("watch", {"slow": asked(1), "quick": asked(1), **dict.fromkeys(MOMENTS, 1), "fill": -1}, "fill"),
         ("startup", {"quick": asked(1)}, "until_ns"),
         ("steady", {"targets": []}, "targets"),
         ("steady", {"targets": [asked(1)], "begin_ns": 0, "end_ns": 1, "rate": 0}, "rate"),

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from orchestrator.cells.expand import expand
 from orchestrator.engines.ends import Exit
 from orchestrator.engines.memory import Behaviour
 from orchestrator.errors import LoadFailed, ServerFailed
+from orchestrator.images.plan import ROOT
 from orchestrator.measure.deploy import BIN_NS, disturbance
 from orchestrator.measure.lifecycle import MS, NS, Clock
-from orchestrator.measure.shutdown import repetition, summary
+from orchestrator.measure.shutdown import places, repetition, summary
 from orchestrator.measure.startup import mark_of, spread
 from orchestrator.records.lifecycle import Disturbed, Ending
+from orchestrator.spec.loading import load_matrix
 from tests.unit.measure.conftest import Runner
 
 SENT = {"before_ns": 10 * NS - 20_000, "after_ns": 10 * NS + 20_000}
@@ -68,6 +72,27 @@ def test_repetitions_that_differ_are_mixed_and_counted(ends: list[str]) -> None:
     assert found["outcome"] == (ends[0] if len(set(ends)) == 1 else "mixed")
     assert sum(found["outcomes"].values()) == len(ends)
     assert found["exit_codes"] == {"0": len(ends)}
+
+
+@pytest.mark.parametrize(
+    ("queued", "at_ms", "told"),
+    [
+        ("answered", 1251, "answered"),
+        ("answered", -98, "at_once"),
+        ("reset", 1300, "reset"),
+        ("refused", -100, "refused"),
+    ],
+)
+def test_a_request_that_was_answered_before_the_signal_never_waited(queued: str, at_ms: float, told: str) -> None:
+    found = repetition(SENT, watched("answered", queued=queued, at_ms=at_ms), Exit(0, CLOCK.wall_ns), CLOCK)
+    assert summary([found, found])["queued"] == {told: 2}
+
+
+@pytest.mark.parametrize(("workers", "threads", "busy"), [(1, None, 1), (2, None, 2), (1, 4, 4), (2, 4, 8)])
+def test_every_worker_and_thread_is_a_place(workers: int, threads: int | None, busy: int) -> None:
+    matrix = load_matrix(ROOT / "matrix.yaml").matrix
+    (cell, *_) = expand(matrix, "shutdown", only=("gunicorn/gthread*",)).cells
+    assert places(replace(cell, workers=workers, threads=threads)) == busy
 
 
 def requests(before_ms: float, after_ms: float, until_bin: int, lost: range = range(0)) -> list[tuple[int, int, str]]:
