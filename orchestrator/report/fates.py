@@ -44,19 +44,19 @@ def fate(found: EndingCase) -> str:
 
 
 def keeps_queued(found: EndingCase) -> bool:
-    """Whether the request that waited was answered and the server ended by itself, each time."""
-    served = found.queued is None or set(found.queued) <= SERVED
-    return served and found.outcome != "ignored" and "killed" not in found.exit_codes
+    """Whether the request that waited was answered and the server ended by itself, each time; or none had to wait."""
+    ends = set(found.queued or {"at_once"})
+    return ends == {"at_once"} or (ends <= SERVED and found.outcome != "ignored" and "killed" not in found.exit_codes)
 
 
 def queued_fate(found: EndingCase) -> str:
     """The same words as of the request in flight; `at once` where it never had to wait, — where none was watched."""
     if not found.queued:
         return NONE
-    if found.outcome == "ignored":
-        return "ignored"
     if set(found.queued) == {"at_once"}:
         return _word("at_once")
+    if found.outcome == "ignored":
+        return "ignored"
     if set(found.queued) <= SERVED:
         return f"kept{'' if keeps_queued(found) else STAYS}"
     return _often(found.queued)

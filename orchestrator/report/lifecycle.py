@@ -225,9 +225,10 @@ def _common(pairs: Sequence[Pair]) -> str:
     number = len(cases[0].repetitions)
     error = max(found.signal_error_us for found in cases)
     kill = next(record.shutdown.kill_after_s for record, _ in pairs if record.shutdown)
-    busy = ", by as many requests as it has workers × threads" if any(found.places for found in cases) else ""
+    busy = any(found.places for found in cases)
+    of = "workers × threads requests at a time, signal 250 ms after the first" if busy else "signal 250 ms after it"
     return (
-        f"{cases[0].request}{busy}, signal 250 ms after the request was sent, {count(number, 'fresh start')} each; "
+        f"{cases[0].request}, {of} was sent, {count(number, 'fresh start')} each; "
         f"{first}; killed after {kill:.0f} s; the moment of the signal is known to ±{error:.0f} µs or better"
     )
 
