@@ -16,7 +16,10 @@ from orchestrator.report.references import reference_warnings
 from orchestrator.report.table import NO_QUOTIENT, Footnote, footnotes, outcome_of
 from orchestrator.report.text import NONE, listed
 
-PIVOT_NOTE = "“≥”: a lower bound; “—”: no figure; the order of the rows is no ranking. Intervals: see the tables."
+PIVOT_NOTE = (
+    "“≥”: a lower bound; “—”: no figure. Rows stand by requests/s in the {} column, which is no ranking. Intervals: "
+    "see the tables."
+)
 
 
 @dataclass(frozen=True)
@@ -120,7 +123,8 @@ def _pivot(read: Reading, records: Sequence[Record]) -> Pivot:
 def _note(read: Reading) -> str:
     """How to read the places, with what is told nowhere else."""
     ratio = any(MEASURES[name].ratio for name in read.view.show)
-    return " ".join((PIVOT_NOTE, *([NO_QUOTIENT] * ratio), *([OPEN_NOTE] * (read.view.across == "open"))))
+    note = PIVOT_NOTE.format("last" if WORDS[read.view.across].rising else "first")
+    return " ".join((note, *([NO_QUOTIENT] * ratio), *([OPEN_NOTE] * (read.view.across == "open"))))
 
 
 def _rows(read: Reading, made: Sequence[Entry], values: Sequence[Value]) -> tuple[PivotRow, ...]:
