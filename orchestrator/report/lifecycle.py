@@ -63,6 +63,7 @@ OVERVIEW = (
     "request in flight: in its handler when the signal comes; queued request: sent 100 ms before it, when every worker "
     "and thread was busy. kept: answered whole, and the server ended by itself; at once: answered before the signal, "
     "for no place was lacking; dropped (cut): closed before the answer was whole; dropped (reset): with a TCP reset; "
+    "dropped (status): another answer; dropped (open): neither answered nor closed until the server was killed; "
     "ignored: it went on serving until it was killed; —: not measured. Two words with → between them: by default, and "
     "with the flags or the signal that its entry in matrix.yaml has for shutdown; one word stands for both. The last "
     "column names them where they turned dropped into kept, and nothing that did not."
