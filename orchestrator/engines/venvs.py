@@ -61,8 +61,12 @@ def _frameworks(venv: Path) -> None:
 
 
 def _server(spec: ImageSpec, venv: Path) -> None:
-    """images/build/install.py leaves its report in the environment. It installs no system packages on a host."""
+    """images/build/install.py leaves its report in the environment. It installs no system packages on a host.
+
+    The install mode alone says what is built, as in a container: a `no-binary` of the host's pip.conf would mix modes.
+    """
     settings = spec.build_args() | {"BUILD_SYSTEM": "", "RUN_SYSTEM": "", "BUILD_TIMEOUT": str(BUILD_TIMEOUT_S)}
+    settings |= {"PIP_NO_BINARY": ":none:", "PIP_ONLY_BINARY": ":none:"}
     done = _run([str(venv / "bin" / "python"), str(INSTALL)], settings)
     if done.returncode:
         raise BuildFailed(f"{spec.key.id}: {_last_line(done.stderr)}", next_step=_NEXT)

@@ -69,13 +69,11 @@ def build(base: str, context: Path) -> Iterator[Build]:
     # Nobody listens on the second index: pip passes over it, and its name must not stay in an image.
     host = {"PIP_EXTRA_INDEX_URL": f"http://{SECRET}@127.0.0.1:9/simple", "PIP_RETRIES": "0"}
 
-    def run(flavour: str, **arguments: str) -> str:
+    def run(dockerfile: str, folder: Path = context, **arguments: str) -> str:
         pairs = {"BASE": base, **host, **arguments}
         argv = [f"--build-arg={name}={value}" for name, value in pairs.items()]
-        dockerfile = f"--file={context / flavour / 'Dockerfile'}"
-        done = docker(
-            "build", "--quiet", "--force-rm", f"--label={LABEL}", *argv, dockerfile, str(context), check=False
-        )
+        file = f"--file={folder / dockerfile / 'Dockerfile'}"
+        done = docker("build", "--quiet", "--force-rm", f"--label={LABEL}", *argv, file, str(folder), check=False)
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout.strip()
 
@@ -152,6 +150,28 @@ def test_servers_share_base_and_frameworks(build: Build, base: str) -> None:
     frameworks = len(layers(base)) + 1  # WORKDIR makes a layer before them on some builders
     assert one[: frameworks + 1] == two[: frameworks + 1] == staged[: frameworks + 1]
     assert build("slim", PACKAGES="waitress==3.0.2") == first
+
+
+@pytest.fixture
+def closed(context: Path, tmp_path: Path) -> Path:
+    """The parts of the project that images are made of, as a checkout under umask 077 leaves them."""
+    folder = tmp_path / "project"
+    shutil.copytree(context, folder / "images")
+    for name in ("loadgen", "requirements"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    for path in (folder, *folder.rglob("*")):
+        path.chmod(path.stat().st_mode & 0o700)
+    return folder
+
+
+def test_a_checkout_that_only_its_owner_reads_makes_images_whose_user_reads_all(build: Build, closed: Path) -> None:
+    server = build("slim", closed / "images", PACKAGES="waitress==3.0.2")
+    unreadable = "find /opt ! -readable -o -type d ! -executable"
+    assert in_image(server, "sh", "-c", unreadable) == ""
+    in_image(server, "python", "-c", "import flask_app, raw_asgi, launch.serve_bjoern")
+    generator = build("images/loadgen", closed)
+    sandbox = ["--rm", f"--label={LABEL}", "--network=none", "--entrypoint=sh"]
+    assert docker("run", *sandbox, generator, "-c", f"{unreadable}; python3 -c 'import loadgen'").stdout == ""
 
 
 def test_the_frameworks_keep_their_versions(build: Build) -> None:
