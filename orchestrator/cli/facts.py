@@ -144,6 +144,8 @@ def _index_trouble() -> str:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             return f"no answer within {INDEX_TIMEOUT_S} s"
+        except EnvironmentProblem as error:
+            return error.what
         except OSError as error:
             return f"uv cannot be started: {error.strerror}"
     return "" if done.returncode == 0 else _innermost(done.stderr)

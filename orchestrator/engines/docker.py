@@ -8,6 +8,7 @@ import json
 import os
 import queue
 import re
+import shutil
 import tarfile
 import threading
 import time
@@ -19,8 +20,12 @@ from itertools import count
 from typing import IO, Any
 
 import docker
-from docker.errors import APIError, DockerException, ImageNotFound
+from docker.auth import AuthConfig
+from docker.credentials.constants import PROGRAM_PREFIX
+from docker.credentials.errors import StoreError
+from docker.errors import APIError, DockerException, ImageNotFound, InvalidConfigFile, StreamParseError
 from docker.models.containers import Container
+from urllib3.exceptions import HTTPError
 
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.attach import AttachedChannel
@@ -54,8 +59,11 @@ _INSTALL_REPORT = "/opt/venv/install.json"
 _REPOSITORY = "appserver-matrix"
 _ATTACH = {"stdin": 1, "stdout": 1, "stderr": 0, "stream": 1}
 _STEP = re.compile(r"---> Running in ([0-9a-f]+)")
-ENGINE_ERRORS = (DockerException, OSError)
-"""What a call to the engine may raise: OSError is the client's own time-out, or an engine that went away."""
+ENGINE_ERRORS = (DockerException, StoreError, StreamParseError, HTTPError, OSError)
+"""What a call to the engine may raise. Not all are the SDK's: a credential helper fails, an answer is no JSON, or ends
+half way; OSError is the client's own time-out, or an engine that went away."""
+_UNREADABLE = (InvalidConfigFile, ValueError, KeyError, TypeError, AttributeError)
+"""What the SDK raises where config.json, or what a credential helper answers, is not of the form that it expects."""
 
 
 def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
@@ -63,7 +71,13 @@ def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
     where = os.environ.get("DOCKER_HOST") or "the usual socket"
     try:
         client = docker.from_env(timeout=int(timeout_s))
+        _leave_out_missing_helpers(client)
         client.ping()
+    except _UNREADABLE as error:
+        raise EnvironmentProblem(
+            f"the settings of Docker's client cannot be used: {_first_line(error)}",
+            next_step="mend config.json in ~/.docker, or in the folder that DOCKER_CONFIG names",
+        ) from error
     except ENGINE_ERRORS as error:
         denied = "Permission denied" in str(error)
         what = f"no permission to use Docker at {where}" if denied else f"no Docker Engine answers at {where}"
@@ -74,10 +88,50 @@ def connect(timeout_s: float = CALL_TIMEOUT_S) -> docker.DockerClient:
 
 def cpus_of(client: docker.DockerClient) -> tuple[int, ...]:
     """The CPUs that the engine may give out, on its own machine. Raises EnvironmentProblem where it does not say."""
+    return tuple(range(int(_info(client)["NCPU"])))
+
+
+def _info(client: docker.DockerClient) -> Mapping[str, Any]:
     try:
-        return tuple(range(int(client.info()["NCPU"])))
+        return dict(client.info())
     except ENGINE_ERRORS as error:
         raise EnvironmentProblem(f"the Docker Engine does not tell its CPUs: {_first_line(error)}") from error
+
+
+class _Credentials(AuthConfig):
+    """The client's credentials without those of helpers that are not installed: `missing`, by their programs."""
+
+    is_empty = False
+    """Of one that is empty the SDK would read the file again, and find the helpers in it."""
+
+    def __init__(self, found: AuthConfig, missing: frozenset[str]) -> None:
+        kept: dict[str, Any] = {"auths": found.auths}
+        if found.creds_store and _program(found.creds_store) not in missing:
+            kept["credsStore"] = found.creds_store
+        helpers = found.cred_helpers.items()
+        kept["credHelpers"] = {registry: name for registry, name in helpers if _program(name) not in missing}
+        super().__init__(kept)
+        self.missing = missing
+
+
+def _program(helper: str) -> str:
+    return f"{PROGRAM_PREFIX}{helper}"
+
+
+def _leave_out_missing_helpers(client: docker.DockerClient) -> None:
+    """Go on without the credential helpers that are not installed, as `docker build` does: the SDK would end."""
+    api: Any = client.api
+    found: AuthConfig = api._auth_configs
+    named = {_program(helper) for helper in (found.creds_store, *found.cred_helpers.values()) if helper is not None}
+    if missing := frozenset(program for program in named if shutil.which(program) is None):
+        api._auth_configs = _Credentials(found, missing)
+
+
+def _without(client: docker.DockerClient) -> str:
+    """Which credential helpers are missing, to be said behind the reason for an engine; "" where none is."""
+    api: Any = client.api
+    missing = ", ".join(sorted(getattr(api._auth_configs, "missing", ())))
+    return f"; without the credentials of {missing}, which is not installed" if missing else ""
 
 
 def remove_containers(client: docker.DockerClient, run: str) -> int:
@@ -189,13 +243,16 @@ class DockerEngine:
         self._steps: dict[str, str] = {}  # by the image that is being built: the container of its present step
         self._bases: dict[Base, BaseFacts] = {}
         self._loadgen = ""
-        info = self._client.info()
-        cpus = tuple(range(int(info["NCPU"])))
-        self.facts = EngineFacts("docker", str(info["ServerVersion"]), cpus, why, LIMITS)
+        version, why = str(_info(self._client)["ServerVersion"]), why + _without(self._client)
+        self.facts = EngineFacts("docker", version, cpus_of(self._client), why, LIMITS)
 
     # --- images -----------------------------------------------------------------------------------------------
 
     def build(self, spec: ImageSpec, say: Say) -> BuiltImage:
+        with _told_as_build_failed(spec.key.id):
+            return self._found_or_built(spec, say)
+
+    def _found_or_built(self, spec: ImageSpec, say: Say) -> BuiltImage:
         base, context, args = self._base(spec.base, say), server_context(spec.dockerfile), spec.build_args()
         bases = {"BASE": base}
         if spec.build_base:
@@ -227,14 +284,15 @@ class DockerEngine:
         return report
 
     def prepare(self, say: Say) -> BuiltImage:
-        base = self._base(LOADGEN.base, say)
-        context = loadgen_context()
-        reference = f"{_REPOSITORY}/loadgen:{context.digest(base.digest)}"
-        if self.digest(reference) is None:
-            say("building the load generator")
-            self._build(context, LOADGEN.dockerfile, reference, {"BASE": base.reference}, prefix="images/")
-        self._loadgen = reference
-        return self._made(LOADGEN, reference, base, {"outcome": "pure"})
+        with _told_as_build_failed("the load generator"):
+            base = self._base(LOADGEN.base, say)
+            context = loadgen_context()
+            reference = f"{_REPOSITORY}/loadgen:{context.digest(base.digest)}"
+            if self.digest(reference) is None:
+                say("building the load generator")
+                self._build(context, LOADGEN.dockerfile, reference, {"BASE": base.reference}, prefix="images/")
+            self._loadgen = reference
+            return self._made(LOADGEN, reference, base, {"outcome": "pure"})
 
     def _shared(self, spec: ImageSpec, base: BaseFacts, context: Context, say: Say) -> None:
         """Build what all images on a base share before any of them: builds side by side would each make their own."""
@@ -252,14 +310,15 @@ class DockerEngine:
         extra = {f"{prefix}host/ca.crt": host.ca} if host.ca else {}
         self._steps[reference] = ""
         try:
-            lines = self._client.api.build(
-                fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile, tag=reference,
-                buildargs={**host.build_args(), **args}, labels=dict(labels or {LABEL_KIND: "image"}), target=target,
-                rm=True, forcerm=True, decode=True, timeout=3600,
-            )  # fmt: skip
-            self._follow(lines, reference)
-        except ENGINE_ERRORS as error:
-            raise BuildFailed(f"{reference}: {_first_line(error)}") from error
+            with _told_as_build_failed(reference):
+                with _readable_credentials():
+                    lines = self._client.api.build(
+                        fileobj=io.BytesIO(context.tar(extra)), custom_context=True, dockerfile=dockerfile,
+                        tag=reference, buildargs={**host.build_args(), **args},
+                        labels=dict(labels or {LABEL_KIND: "image"}), target=target, rm=True, forcerm=True,
+                        decode=True, timeout=3600,
+                    )  # fmt: skip
+                self._follow(lines, reference)
         finally:
             self._steps.pop(reference, None)
 
@@ -332,7 +391,9 @@ class DockerEngine:
     def _pull(self, reference: str, told: queue.Queue[tuple[str, str]]) -> None:
         repository, _, tag = reference.rpartition(":")
         try:
-            for line in self._client.api.pull(repository, tag, stream=True, decode=True):
+            with _readable_credentials():
+                lines = self._client.api.pull(repository, tag, stream=True, decode=True)
+            for line in lines:
                 told.put(("failed", str(line["error"])) if "error" in line else ("progress", ""))
             told.put(("done", ""))
         except ENGINE_ERRORS as error:
@@ -342,7 +403,8 @@ class DockerEngine:
         repository, _, tag = reference.rpartition(":")
         changes = [f'LABEL "{name}"="{text}"' for name, text in labels.items()]
         chunks = iter(partial(tar.read, 1 << 20), b"")  # the SDK declares chunks, and sends them for an iterator only
-        self._client.api.import_image_from_stream(chunks, repository=repository, tag=tag, changes=changes)
+        with _told_as_build_failed(reference):
+            self._client.api.import_image_from_stream(chunks, repository=repository, tag=tag, changes=changes)
 
     def build_standin(
         self, context: Context, args: Mapping[str, str], reference: str, labels: Mapping[str, str], target: str
@@ -446,6 +508,26 @@ class DockerEngine:
             time.sleep(POLL_S)
         with self._making:  # what is being made now is there to be removed; nothing is made after it
             remove_containers(self._client, self._run)
+
+
+@contextlib.contextmanager
+def _told_as_build_failed(what: str) -> Iterator[None]:
+    """What the engine or its client has to say against a build is told in its first line. Raises BuildFailed."""
+    try:
+        yield
+    except ENGINE_ERRORS as error:
+        raise BuildFailed(f"{what}: {_first_line(error)}") from error
+
+
+@contextlib.contextmanager
+def _readable_credentials() -> Iterator[None]:
+    """Around the SDK's calls that ask credential helpers. Raises DockerException where it cannot read an answer."""
+    try:
+        yield
+    except ENGINE_ERRORS:
+        raise
+    except _UNREADABLE as error:
+        raise DockerException(f"what a credential helper answers cannot be read: {_first_line(error)}") from error
 
 
 def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:

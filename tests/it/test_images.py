@@ -166,12 +166,12 @@ def closed(context: Path, tmp_path: Path) -> Path:
 
 def test_a_checkout_that_only_its_owner_reads_makes_images_whose_user_reads_all(build: Build, closed: Path) -> None:
     server = build("slim", closed / "images", PACKAGES="waitress==3.0.2")
-    unreadable = "find /opt ! -readable -o -type d ! -executable"
-    assert in_image(server, "sh", "-c", unreadable) == ""
-    in_image(server, "python", "-c", "import flask_app, raw_asgi, launch.serve_bjoern")
-    generator = build("images/loadgen", closed)
-    sandbox = ["--rm", f"--label={LABEL}", "--network=none", "--entrypoint=sh"]
-    assert docker("run", *sandbox, generator, "-c", f"{unreadable}; python3 -c 'import loadgen'").stdout == ""
+    unreadable = "find /opt/{} /opt/venv ! -readable -o -type d ! -executable"
+    assert in_image(server, "sh", "-c", unreadable.format("apps")) == ""
+    in_image(server, "python", "-c", "import flask_app, raw_asgi, launch")
+    ask = f"{unreadable.format('loadgen')}; /opt/venv/bin/python -c 'import loadgen'"
+    run = ["run", "--rm", f"--label={LABEL}", "--network=none", "--entrypoint=sh", build("images/loadgen", closed)]
+    assert docker(*run, "-c", ask).stdout == ""
 
 
 def test_the_frameworks_keep_their_versions(build: Build) -> None:

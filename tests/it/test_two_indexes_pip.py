@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import os
 import subprocess
 import sys
 import threading
@@ -73,18 +75,13 @@ def test_server_comes_from_the_second_index(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("indexes")
 def test_frameworks_come_from_the_second_index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    digest = subprocess.run(
-        ["sha256sum", tmp_path / "index-2/ready" / NAME], capture_output=True, text=True, check=True
-    )
-    wanted = tmp_path / "requirements.txt"
-    wanted.write_text(f"ready==2.0 --hash=sha256:{digest.stdout.split()[0]}\n")
-    monkeypatch.setattr(venvs, "FRAMEWORKS", wanted)
-    monkeypatch.setenv("UV_CACHE_DIR", str(tmp_path / "cache"))
+    digest = hashlib.sha256((tmp_path / "index-2" / "ready" / NAME).read_bytes()).hexdigest()
+    wanted, to = tmp_path / "requirements.txt", tmp_path / "to"
+    wanted.write_text(f"ready==2.0 --hash=sha256:{digest}\n")
     monkeypatch.setenv("PIP_FIND_LINKS", "/no/folder")
-    host_settings.cache_clear()
-    settings = host_settings().uv_environment()
-    command = [str(Path(sys.executable).with_name("uv")), "--no-config", "pip", "install", "--target", str(tmp_path / "to"),
-               "--require-hashes", "-r", str(wanted)]  # fmt: skip
-    done = venvs._run(command, settings)
+    settings = host_settings().uv_environment() | {"UV_CACHE_DIR": str(tmp_path / "cache")}
+    uv = str(Path(sys.executable).with_name("uv"))
+    command = [uv, "--no-config", "pip", "install", "--target", str(to), "--require-hashes", "-r", str(wanted)]
+    done = subprocess.run(command, env=os.environ | settings, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert (tmp_path / "to" / "ready.py").is_file()
+    assert (to / "ready.py").is_file()

@@ -68,7 +68,7 @@ def test_quotes_and_percents_stay(read: Read) -> None:
 
 
 def test_configuration_that_pip_cannot_read_is_told(read: Read) -> None:
-    with pytest.raises(EnvironmentProblem, match="pip cannot read its configuration: .*pip.conf"):
+    with pytest.raises(EnvironmentProblem, match=r"pip cannot read its configuration: .*pip\.conf"):
         read("[global\n")
 
 
