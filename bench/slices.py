@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from orchestrator.errors import LoadFailed
+from orchestrator.measure.load import Load
 from orchestrator.verdicts.summary import cpu_us_of, rps_of
 
 Metric = Literal["rps", "cpu_us"]
@@ -35,7 +36,7 @@ class Slice:
         return -math.log(self.rps) if metric == "rps" else math.log(self.cpu_us or math.nan)
 
 
-def slice_of(load: Mapping[str, Any]) -> Slice:
+def slice_of(load: Load) -> Slice:
     """The load generator's document, shortened. Raises LoadFailed where an answer was not right."""
     if any(load["errors"].values()) or not load["requests"]:
         raise LoadFailed(f"{load['requests']} right answers, and {load['first_error']}")

@@ -6,8 +6,12 @@ Only the CLI prints an error or turns it into an exit code.
 from __future__ import annotations
 
 import difflib
+import traceback
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).parent
 
 
 @dataclass(frozen=True)
@@ -82,6 +86,19 @@ class LoadFailed(MatrixError):
 
 class AgentGone(LoadFailed):
     """The load generator's process or container is no more."""
+
+
+def fault(error: Exception) -> str:
+    """A mistake of this program in one line: TypeError: not a number (orchestrator/verdicts/summary.py:117)."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT)] or frames
+    first = (str(error).splitlines() or [""])[0]
+    said = f"{type(error).__name__}: {first}"
+    if not ours:
+        return said
+    path = Path(ours[-1].filename)
+    name = path.relative_to(ROOT.parent).as_posix() if path.is_relative_to(ROOT) else path.name
+    return f"{said} ({name}:{ours[-1].lineno})"
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:

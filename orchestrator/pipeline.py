@@ -5,22 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import platform
-import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cache
 from itertools import count
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
-from orchestrator.images.context import read_context
-from orchestrator.images.plan import ROOT, BuiltImage, images_of
+from orchestrator.images.plan import BuiltImage, images_of
 from orchestrator.measure.ceiling import Ceiling, Comparison, ceilings
 from orchestrator.measure.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
 from orchestrator.measure.images import build_all, failure_of
@@ -28,7 +26,8 @@ from orchestrator.measure.placement import place
 from orchestrator.measure.probes import PROBES, Probe
 from orchestrator.measure.results import Failure, Round
 from orchestrator.measure.rounds import Plan, hopeless, measure_round
-from orchestrator.records.assemble import Judging, Measured, probed_record, records, rounds_of
+from orchestrator.records.assemble import Judging, Measured, evidence, judged, probed_record, rounds_of
+from orchestrator.records.judgement import code_version, judgement
 from orchestrator.records.model import CeilingRecord, Record, RunFile
 from orchestrator.records.precision import progress, stopped, unfinished, wide
 from orchestrator.records.store import read_run, write_records, write_run
@@ -42,24 +41,37 @@ Images = Mapping[ImageKey, BuiltImage | Failure]
 
 @dataclass
 class Costs:
-    """Where the time of a run went, in seconds of wall clock. `planned_s`: timed stretches and warm-ups."""
+    """Where the time of a run went, in seconds of wall clock, over all that it was gone on with.
+
+    `planned_s`: timed stretches and warm-ups, which the load probe alone has.
+    """
 
     images_s: float = 0.0
     rounds_s: float = 0.0
     planned_s: float = 0.0
     orchestrator_cpu_s: float = 0.0
 
-    def told(self, cells: int) -> dict[str, float]:
-        """With the overhead for each cell, and the share of a core that this program used while slices ran."""
-        overhead = max(0.0, self.rounds_s - self.planned_s)
+    @classmethod
+    def so_far(cls, run: RunFile) -> Costs:
+        """Those of a run that is gone on with."""
+        known = {name: value or 0.0 for name, value in run.costs.items()}
+        images, rounds, planned = (known.get(name, 0.0) for name in ("images_s", "rounds_s", "planned_s"))
+        return cls(images, rounds, planned, known.get("orchestrator_cpu_share", 0.0) * planned)
+
+    def told(self, cells: int) -> dict[str, float | None]:
+        """With the overhead for each cell, and the share of a core that this program used while slices ran.
+
+        None where nothing was timed, so that the time of measuring has no parts.
+        """
+        planned, overhead = self.planned_s or None, max(0.0, self.rounds_s - self.planned_s)
         found = {
             "images_s": self.images_s,
             "rounds_s": self.rounds_s,
-            "planned_s": self.planned_s,
-            "overhead_s_per_cell": overhead / max(1, cells),
-            "orchestrator_cpu_share": self.orchestrator_cpu_s / self.planned_s if self.planned_s else 0.0,
+            "planned_s": planned,
+            "overhead_s_per_cell": overhead / max(1, cells) if planned else None,
+            "orchestrator_cpu_share": self.orchestrator_cpu_s / planned if planned else None,
         }
-        return {name: round(value, 4) for name, value in found.items()}
+        return {name: None if value is None else round(value, 4) for name, value in found.items()}
 
 
 @dataclass(frozen=True)
@@ -101,19 +113,17 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
     Raises SpecError where `resume` meets a run of another matrix, code, image or machine; EnvironmentProblem and
     BuildFailed where this machine cannot measure at all. A server's failure is a record.
     """
-    costs = Costs()
+    before, earlier = read_run(order.folder) if order.resume else (None, [])
+    costs = Costs.so_far(before) if before else Costs()
     setting = _set_up(order, engine, emit, costs)
-    earlier = _earlier(setting) if order.resume else []
+    setting = _gone_on_with(setting, before) if before else setting
     write_run(order.folder, setting.run_file)
     probe = order.selection.probe
-    made = _rounds(setting, earlier, costs) if probe == "load" else _each_cell(setting, earlier, PROBES[probe])
-    finished = datetime.now(UTC).isoformat(timespec="seconds")
-    told = {"finished": finished, "complete": True, "costs": costs.told(len(setting.plan.cells))}
+    made = _rounds(setting, earlier, costs) if probe == "load" else _each_cell(setting, earlier, PROBES[probe], costs)
+    told: dict[str, Any] = {"finished": _now(), "complete": True, "judged": judgement() if probe == "load" else None}
     precision = order.selection.schedule.precision
     told |= {"stopped": stopped(made, precision)} if precision else {}
-    run_file = setting.run_file.model_copy(update=told)
-    write_run(order.folder, run_file)
-    return run_file, made
+    return _tell_costs(setting, costs, told), made
 
 
 def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
@@ -122,7 +132,7 @@ def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
     loadgen = engine.prepare(lambda text: emit(Told(text)))
     images = build_all(engine, images_of(order.matrix, order.selection.cells), emit)
     machine = engine.machine()
-    costs.images_s = time.monotonic() - began
+    costs.images_s += time.monotonic() - began
     run_file = _run_file(order, engine, placement, images, machine)
     setting = Setting(order, engine, emit, placement, images, machine, run_file)
     return _with_ceilings(setting, loadgen) if order.selection.probe == "load" else setting
@@ -152,10 +162,18 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
             slices.done += len(group) * plan.schedule.slices
         costs.orchestrator_cpu_s += sum(s.orchestrator_s for r in rounds.values() for s in r.slices)
         done |= {own: (*done.get(own, ()), round_) for own, round_ in rounds.items()}
-        made = _write_rounds(setting, done)
+        made = _write_rounds(setting, done, rounds)
         costs.rounds_s += time.monotonic() - began
+        _tell_costs(setting, costs)
         _tell_precision(setting, number, made)
     return made
+
+
+def _tell_costs(setting: Setting, costs: Costs, more: Mapping[str, Any] = MappingProxyType({})) -> RunFile:
+    """Write the run's own file with what the run has cost so far."""
+    run_file = setting.run_file.model_copy(update={"costs": costs.told(len(setting.plan.cells)), **more})
+    write_run(setting.order.folder, run_file)
+    return run_file
 
 
 def _asked_for(setting: Setting, number: int, made: Sequence[Record]) -> tuple[Cell, ...]:
@@ -205,17 +223,19 @@ class Slices:
         return count_one
 
 
-def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]]) -> list[Record]:
-    selection = setting.order.selection
+def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]], fresh: Collection[str] = ()) -> list[Record]:
+    """The records of all cells. What is `fresh`, by cell id, is on disk before anything is judged."""
+    selection, folder = setting.order.selection, setting.order.folder
     measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
-    limits = setting.engine.facts.limits
-    context = Judging(setting.placement, str(setting.machine.get("machine", "")), setting.ceilings, limits)
-    made = records(selection, measured, context)
-    write_records(setting.order.folder, made)
+    found = evidence(selection, measured, setting.ceilings, setting.run_file.id)
+    write_records(folder, [record for record in found if record.id in fresh])
+    limits, architecture = setting.engine.facts.limits, str(setting.machine.get("machine", ""))
+    made = judged(found, Judging(setting.placement, architecture, limits, judgement()))
+    write_records(folder, made)
     return made
 
 
-def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe) -> list[Record]:
+def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe, costs: Costs) -> list[Record]:
     """A probe that takes one cell at a time: its record is written at once, and a resumed run skips it."""
     done = {record.id: record for record in earlier}
     selection = setting.order.selection
@@ -224,23 +244,27 @@ def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe) -> lis
         image = setting.images[cell.image]
         record = done.get(cell.id)
         if record is None:
-            record = probed_record(selection, cell, image, probe(setting.engine, setting.plan, cell, image))
+            began = time.monotonic()
+            found = probe(setting.engine, setting.plan, cell, image)
+            record = probed_record(selection, cell, image, found, setting.run_file.id)
             write_records(setting.order.folder, [record])
+            costs.rounds_s += time.monotonic() - began
+            _tell_costs(setting, costs)
         setting.emit(CellDone(cell.id, record.outcome, at + 1, len(selection.cells)))
         made.append(record)
     return made
 
 
-def _earlier(setting: Setting) -> list[Record]:
-    """The records of the run that is gone on with. Raises SpecError where they may not be mixed with this run's."""
-    folder = setting.order.folder
-    earlier, kept = read_run(folder)
+def _gone_on_with(setting: Setting, earlier: RunFile) -> Setting:
+    """Keeps the identity of the earlier run. Raises SpecError where its records may not be mixed with new ones."""
     if earlier.fingerprint != setting.run_file.fingerprint:
         raise SpecError(
-            f"{folder} was measured with another matrix, code, image or machine, and cannot be gone on with",
+            f"{setting.order.folder} was measured with another matrix, code, image or machine, and cannot be gone on "
+            "with",
             next_step="start a new run: leave out --resume",
         )
-    return kept
+    same = {"id": earlier.id, "started": earlier.started, "costs": earlier.costs}
+    return replace(setting, run_file=setting.run_file.model_copy(update=same))
 
 
 def _run_file(
@@ -264,7 +288,7 @@ def _run_file(
         id=order.folder.name,
         suite=selection.suite,
         baseline=selection.baseline,
-        started=datetime.now(UTC).isoformat(timespec="seconds"),
+        started=_now(),
         fingerprint=hashlib.sha256(json.dumps(same, sort_keys=True, default=asdict).encode()).hexdigest()[:16],
         code=code,
         engine=asdict(engine.facts),
@@ -280,15 +304,5 @@ def _run_file(
     )
 
 
-@cache
-def code_version() -> dict[str, str]:
-    """The commit where git knows it, and a digest of all that measures: orchestrator, load generator, images."""
-    asked = ["git", "-C", str(ROOT), "rev-parse", "--short", "HEAD"]
-    try:
-        commit = subprocess.run(asked, capture_output=True, text=True, check=False, timeout=10).stdout.strip()
-    except OSError:
-        commit = ""
-    files = [name for name in ("orchestrator", "loadgen", "images") if (ROOT / name).is_dir()]
-    context = read_context(ROOT, files)
-    kept = {name: content for name, content in context.files.items() if not name.endswith("ca.crt")}
-    return {"commit": commit or "unknown", "digest": replace(context, files=kept).digest()}
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

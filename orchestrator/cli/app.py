@@ -20,6 +20,7 @@ from rich.console import Console
 
 from orchestrator.cells.expand import Selection, expand, one_flavour
 from orchestrator.cli.bases import bases_of, make_bases
+from orchestrator.cli.closing import costs_told
 from orchestrator.cli.compose import as_yaml, compose_file
 from orchestrator.cli.compose_setting import compose_setting, lay_ca
 from orchestrator.cli.doctor import exit_code as doctor_exit_code
@@ -41,6 +42,7 @@ from orchestrator.images.plan import ROOT
 from orchestrator.measure.placement import place
 from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
+from orchestrator.records.judgement import judge_again
 from orchestrator.records.model import Record, RunFile
 from orchestrator.records.store import latest_run, read_run
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
@@ -135,14 +137,8 @@ def run(
     err.print(f"engine: {chosen.facts.name} {chosen.facts.version} ({chosen.facts.why})", markup=False)
     run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
     out.print(terminal.render(run_file, records))
-    costs = run_file.costs
-    err.print(
-        f"\n{len(records)} records in {folder}; images {costs['images_s']:.0f} s, measuring {costs['rounds_s']:.0f} s, "
-        f"overhead {costs['overhead_s_per_cell']:.2f} s per cell, "
-        f"own CPU {costs['orchestrator_cpu_share']:.1%} of a core",
-        markup=False,
-        soft_wrap=True,
-    )
+    told = "".join(f", {text}" for text in costs_told(run_file.costs))
+    err.print(f"\n{len(records)} records in {folder}{told}", markup=False, soft_wrap=True)
     err.print(f"the same again, or as markdown, csv, json, svg: matrix report {folder}", markup=False, soft_wrap=True)
 
 
@@ -174,6 +170,16 @@ def report(
         sys.stdout.buffer.write(data)
     else:
         output.write_bytes(data)
+
+
+@app.command()
+def judge(run_folder: Annotated[Path, typer.Argument(help="a folder under results/")]) -> None:
+    """Derive the figures and verdicts of a run anew, with the rules of now, from the rounds on record; then show them.
+
+    What was measured stays as it is; run.json says which code judged. Example: `matrix judge results/reference/aa`
+    """
+    run_file, records = judge_again(run_folder)
+    out.print(terminal.render(run_file, records))
 
 
 @app.command()

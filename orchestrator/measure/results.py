@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from orchestrator.measure.fingerprint import Fingerprint
+from orchestrator.measure.load import Load
 
-Stage = Literal["build", "install", "start", "check", "load"]
+Stage = Literal["build", "install", "start", "check", "load", "judge"]
 
 Section = Mapping[str, Any]
 """What a probe of one cell found, as the fields of its own section of the record."""
@@ -60,17 +61,17 @@ class Slice:
 
     order: int
     started: str
-    load: Mapping[str, Any]
+    load: Load
     orchestrator_s: float
     rate: float | None = None
 
 
-def due_of(load: Mapping[str, Any]) -> int:
+def due_of(load: Load) -> int:
     """Requests that were due in an open loop's stretch: each got its right answer, however late, or its error."""
     return int(load["requests"] + sum(load["errors"].values()))
 
 
-def in_time_of(load: Mapping[str, Any]) -> int:
+def in_time_of(load: Load) -> int:
     """Those of them with a right answer before the stretch's end."""
     return int(load["rps"] * load["elapsed_s"] + 0.5)
 

@@ -14,7 +14,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
-from typing import Any
+from typing import cast
 
 from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.ends import last_lines, words_of
@@ -23,6 +23,7 @@ from orchestrator.errors import AgentGone, CheckFailed, LoadFailed, MatrixError,
 from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.checks import Expected, check_server, ended, learn_answer, request_of
 from orchestrator.measure.events import Emit, LaunchFailed, ServersUp, SliceDone
+from orchestrator.measure.load import Load
 from orchestrator.measure.parallel import parallel
 from orchestrator.measure.results import Check, Failure, Round, Slice, Stage
 from orchestrator.spec.models import Matrix, Schedule, Workload
@@ -290,7 +291,7 @@ def drive(
     warmup_s: float,
     slice_s: float,
     arrivals: Arrivals | None = None,
-) -> Mapping[str, Any]:
+) -> Load:
     """One slice of load, in a closed loop or with these arrivals: the load generator's document. Raises LoadFailed."""
     opened = {"loop": "open", "arrivals": "poisson", "rate": arrivals.rate, "seed": arrivals.seed} if arrivals else {}
     spec = {
@@ -307,4 +308,4 @@ def drive(
     result = answer.get("result")
     if not isinstance(result, Mapping):
         raise LoadFailed("load: the load generator's answer holds no result")
-    return dict(result)
+    return cast(Load, dict(result))

@@ -1,24 +1,34 @@
-"""From a cell and its rounds to its record: figures, ratio to the baseline, verdicts."""
+"""From a cell and its rounds to its record: first the evidence, then what is judged of it.
+
+`evidence` holds what was measured and is written before anything is judged; `judged` derives the figures, the ratio to
+the reference and the verdicts from records alone, so that they can be derived again whenever the rules get better.
+"""
 
 from __future__ import annotations
 
+import json
+import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar, cast
 
 from orchestrator.cells.expand import Selection
 from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Limits, Placement, Side
+from orchestrator.errors import fault
 from orchestrator.images.plan import BuiltImage
 from orchestrator.measure.ceiling import Ceiling, Comparison
 from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.images import failure_of
+from orchestrator.measure.load import Load
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice, Stage
 from orchestrator.records.model import (
     CellPoint,
     Estimate,
     ImageFacts,
+    Judgement,
     Outcome,
     RatioBound,
     Reason,
@@ -33,16 +43,20 @@ from orchestrator.verdicts.rules import Facts, Verdict, judge
 from orchestrator.verdicts.stats import Interval
 from orchestrator.verdicts.summary import Figures, figures, per_cpu_s_of, rps_of
 
+T = TypeVar("T")
+
 _OUTCOMES: dict[str, Outcome] = {
     "build": "not_built",
     "install": "not_installed",
     "start": "not_started",
     "check": "check_failed",
     "load": "load_failed",
+    "judge": "not_judged",
 }
 
 
 _STAGES: dict[str, Stage] = {"build": "build", "install": "install", "start": "start", "check": "check", "load": "load"}
+_UNJUDGED = Failure("judge", "measured, and not judged yet: `matrix judge` does it from the rounds of the record")
 
 
 @dataclass(frozen=True)
@@ -58,37 +72,99 @@ class Measured:
 class Judging:
     """What cells are judged by, beside their own rounds. `architecture`: the machine's, as `uname -m` names it.
 
-    `limits`: those that the engine asked for.
+    `limits`: those that the engine asked for; `by`: the code that judges.
     """
 
     placement: Placement
     architecture: str
-    ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
     limits: Mapping[Side, Limits] = field(default_factory=dict)
+    by: Judgement | None = None
 
 
-def records(selection: Selection, measured: Sequence[Measured], judging: Judging) -> list[Record]:
-    """The records of a run's cells, each with its ratio to the cell that the selection refers it to."""
-    judged = {item.cell.id: _judged(item, judging) for item in measured}
-    by_id = {item.cell.id: item for item in measured}
-    references = selection.references()
+@dataclass(frozen=True)
+class _Judged:
+    """A cell on its own, before it is compared with another."""
+
+    rounds: tuple[Round, ...]
+    figures: Figures | None
+    verdicts: tuple[Verdict, ...]
+
+
+def evidence(
+    selection: Selection, measured: Sequence[Measured], ceilings: Mapping[Comparison, Ceiling], run: str = ""
+) -> list[Record]:
+    """The records of a run's cells with all that was measured, and nothing that follows from it."""
+    references, known = selection.references(), {item.cell.id for item in measured}
     made = []
     for item in measured:
-        found, verdicts = judged[item.cell.id]
-        reference = by_id.get(references.get(item.cell.id, ""))
-        ceiling = judging.ceilings.get(item.cell.comparison)
-        summary = _summary(item, found, verdicts, reference, judged, ceiling) if found else None
-        made.append(_record(selection, item, summary, verdicts, reference))
+        reference, ceiling = references.get(item.cell.id, ""), ceilings.get(item.cell.comparison)
+        record = Record(
+            **_common(selection, item.cell, item.image, failure_of(item.image) or _UNJUDGED, run),
+            reference=reference if reference in known else "",
+            ceiling_rps=ceiling.rps if ceiling else None,
+            rounds=[_round(round_) for round_ in item.rounds],
+        )
+        made.append(record)
     return made
 
 
-def _judged(item: Measured, judging: Judging) -> tuple[Figures | None, tuple[Verdict, ...]]:
-    found = figures(item.rounds)
-    image = item.image
-    emulated = isinstance(image, BuiltImage) and _other_architecture(image.architecture, judging.architecture)
+def judged(evidence: Sequence[Record], judging: Judging) -> list[Record]:
+    """The same records with their figures, ratios and verdicts; those they had are forgotten.
+
+    A cell that cannot be judged says so as its outcome, keeps its rounds, and leaves the others as they are.
+    """
+    alone = {record.id: _guarded(partial(_alone, record, judging)) for record in evidence}
+    return [_settled(record, alone, judging.by) for record in evidence]
+
+
+def _guarded(work: Callable[[], T]) -> T | Failure:
+    """What `work` returns, or what went wrong in it: a fault of this program must not cost what was measured."""
+    try:
+        return work()
+    except Exception as error:
+        return Failure("judge", fault(error), traceback.format_exc()[-2000:])
+
+
+def _alone(record: Record, judging: Judging) -> _Judged:
+    rounds = rounds_of(record)
+    found = figures(rounds)
+    emulated = record.image is not None and _other_architecture(record.image.architecture, judging.architecture)
     spread = found.spread.between if found else None
-    facts = Facts(item.cell, item.rounds, judging.placement, emulated, spread, judging.limits)
-    return found, judge(facts)
+    facts = Facts(record.cell, rounds, judging.placement, emulated, spread, judging.limits)
+    return _Judged(rounds, found, judge(facts))
+
+
+def _settled(record: Record, alone: Mapping[str, _Judged | Failure], by: Judgement | None) -> Record:
+    own, reference = alone[record.id], alone.get(record.reference)
+    if isinstance(own, Failure):
+        return _concluded(record, by, None, (), _reason(own))
+    found = _guarded(partial(_summary, record, own, reference if isinstance(reference, _Judged) else None))
+    if isinstance(found, Failure):
+        return _concluded(record, by, None, (), _reason(found))
+    return _concluded(record, by, found, own.verdicts, None if found else _why_none(record, own.rounds))
+
+
+def _concluded(
+    record: Record, by: Judgement | None, summary: Summary | None, verdicts: Sequence[Verdict], reason: Reason | None
+) -> Record:
+    said = {
+        "outcome": _OUTCOMES[reason.stage] if reason else "measured",
+        "reason": reason,
+        "summary": summary,
+        "verdicts": [VerdictRecord(**asdict(verdict)) for verdict in verdicts],
+        "judged": by,
+        "written": _now(),
+    }
+    return record.model_copy(update=said)
+
+
+def _why_none(record: Record, rounds: Sequence[Round]) -> Reason:
+    """Why a cell has no figures: there is no image, a round failed, or nobody answered right."""
+    if record.reason and record.outcome in ("not_built", "not_installed"):
+        return record.reason
+    failed = next((round_.failure for round_ in rounds if round_.failure), None)
+    silent = Failure("load", "no right answer within any slice" if rounds else "no round is finished")
+    return _reason(failed or silent)
 
 
 def _other_architecture(image: str, machine: str) -> bool:
@@ -96,19 +172,16 @@ def _other_architecture(image: str, machine: str) -> bool:
     return bool(image and machine) and names.get(image, image) != names.get(machine, machine)
 
 
-def _summary(
-    item: Measured,
-    found: Figures,
-    verdicts: Sequence[Verdict],
-    reference: Measured | None,
-    judged: Mapping[str, tuple[Figures | None, tuple[Verdict, ...]]],
-    ceiling: Ceiling | None,
-) -> Summary:
-    ratio = None if item.cell.open else _ratio(item, reference, rps_of)  # an open loop's throughput is asked for
-    cpu_ratio = _ratio(item, reference, per_cpu_s_of)
+def _summary(record: Record, own: _Judged, reference: _Judged | None) -> Summary | None:
+    found = own.figures
+    if found is None:
+        return None
+    itself = record.reference == record.id
+    ratio = None if record.cell.open else _ratio(own, reference, rps_of, itself)  # an open loop's rps is asked for
+    cpu_ratio = _ratio(own, reference, per_cpu_s_of, itself)
     bound: RatioBound = ""
-    if ratio and reference is not None and reference is not item:
-        bound = ratio_bound(verdicts, judged[reference.cell.id][1])
+    if ratio and reference is not None and not itself:
+        bound = ratio_bound(own.verdicts, reference.verdicts)
     return Summary(
         slices=found.slices,
         requests=found.requests,
@@ -116,7 +189,7 @@ def _summary(
         rps=_estimate(found.rps),
         rate_asked=found.rate_asked,
         rate_share=found.rate_share,
-        ceiling_share=found.rps.value / ceiling.rps if ceiling and ceiling.rps else None,
+        ceiling_share=found.rps.value / record.ceiling_rps if record.ceiling_rps else None,
         ratio=_estimate(ratio) if ratio else None,
         ratio_bound=bound,
         between=found.spread.between,
@@ -135,7 +208,7 @@ def _summary(
         memory_peak_bytes=found.memory_peak_bytes,
         memory_idle_bytes=found.memory_idle_bytes,
         memory_idle_pss_bytes=found.memory_idle_pss_bytes,
-        memory_per_worker_bytes=found.memory_pss_bytes // item.cell.workers if found.memory_pss_bytes else None,
+        memory_per_worker_bytes=found.memory_pss_bytes // record.cell.workers if found.memory_pss_bytes else None,
         processes=found.processes,
         connections_per_request=found.connections_per_request,
         ready_s=found.ready_s,
@@ -143,11 +216,11 @@ def _summary(
 
 
 def _ratio(
-    item: Measured, reference: Measured | None, of: Callable[[Mapping[str, Any]], float | None]
+    own: _Judged, reference: _Judged | None, of: Callable[[Load], float | None], itself: bool
 ) -> Interval | None:
     """Of the cell's figure to its reference's; a reference is 1 exactly."""
-    found = over.ratio(item.rounds, reference.rounds, of) if reference else None
-    return Interval(1.0, 1.0, 1.0) if found and item is reference else found
+    found = over.ratio(own.rounds, reference.rounds, of) if reference else None
+    return Interval(1.0, 1.0, 1.0) if found and itself else found
 
 
 def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBound:
@@ -159,40 +232,31 @@ def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBou
     return ">=" if above else "<=" if below else ""
 
 
-def _record(
-    selection: Selection,
-    item: Measured,
-    summary: Summary | None,
-    verdicts: Sequence[Verdict],
-    reference: Measured | None,
-) -> Record:
-    unexplained = Failure("load", "no right answer in any slice" if item.rounds else "no round is finished")
-    failure = None if summary else _failure(item) or unexplained
-    return Record(
-        **_common(selection, item.cell, item.image, failure),
-        reference=reference.cell.id if reference else "",
-        rounds=[_round(round_) for round_ in item.rounds],
-        summary=summary,
-        verdicts=[VerdictRecord(**asdict(verdict)) for verdict in verdicts],
-    )
-
-
 def probed_record(
-    selection: Selection, cell: Cell, image: BuiltImage | Failure, found: Mapping[str, Any] | Failure
+    selection: Selection, cell: Cell, image: BuiltImage | Failure, found: Mapping[str, Any] | Failure, run: str = ""
 ) -> Record:
     """The record of a probe that takes one cell at a time; the section has the probe's name.
 
     The install probe has one where nothing is installed, too, beside the reason.
     """
     failure = found if isinstance(found, Failure) else failure_of(image)
-    common = _common(selection, cell, image, failure)
-    return Record.model_validate(common if isinstance(found, Failure) else {**common, selection.probe: found})
+    common = _common(selection, cell, image, failure, run)
+    if isinstance(found, Failure):
+        return Record.model_validate(common)
+    made = _guarded(partial(Record.model_validate, {**common, selection.probe: found}))
+    if isinstance(made, Record):
+        return made
+    kept = replace(made, detail=json.dumps(found, default=str))  # what was measured, in the place of a log
+    return Record.model_validate(_common(selection, cell, image, kept, run))
 
 
-def _common(selection: Selection, cell: Cell, image: BuiltImage | Failure, failure: Failure | None) -> dict[str, Any]:
+def _common(
+    selection: Selection, cell: Cell, image: BuiltImage | Failure, failure: Failure | None, run: str
+) -> dict[str, Any]:
     """The fields that every record has."""
     return {
         "id": cell.id,
+        "run": run,
         "suite": selection.suite,
         "probe": selection.probe,
         "cell": _point(cell),
@@ -204,14 +268,12 @@ def _common(selection: Selection, cell: Cell, image: BuiltImage | Failure, failu
         "package": cell.variant.package,
         "command": cell.variant.run,
         "image": _image(image) if isinstance(image, BuiltImage) else None,
-        "written": datetime.now(UTC).isoformat(timespec="seconds"),
+        "written": _now(),
     }
 
 
-def _failure(item: Measured) -> Failure | None:
-    if failure := failure_of(item.image):
-        return failure
-    return next((round_.failure for round_ in item.rounds if round_.failure), None)
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def _point(cell: Cell) -> CellPoint:
@@ -274,7 +336,7 @@ def _round(round_: Round) -> RoundRecord:
     )
 
 
-def _slim(load: Mapping[str, Any]) -> dict[str, Any]:
+def _slim(load: Load) -> dict[str, Any]:
     """The load generator's document without its echo of the request, which is the cell's workload."""
     return {name: value for name, value in load.items() if name != "spec"}
 
@@ -300,7 +362,7 @@ def _round_again(stored: RoundRecord) -> Round:
             stored.ready_s or 0.0, Fingerprint.model_validate(stored.fingerprint), mismatches, bool(stored.keepalive),
             bool(stored.access_log), stored.idle_rss_bytes, stored.idle_pss_bytes, tuple(stored.unverified),
         )  # fmt: skip
-    slices = tuple(Slice(s.order, s.started, s.load, s.orchestrator_s, s.rate) for s in stored.slices)
+    slices = tuple(Slice(s.order, s.started, cast(Load, s.load), s.orchestrator_s, s.rate) for s in stored.slices)
     failed = stored.failure
     failure = Failure(_STAGES[failed.stage], failed.line, failed.detail) if failed else None
     return Round(stored.number, check, slices, failure)

@@ -13,7 +13,7 @@ from orchestrator.records.lifecycle import DeploySection, ShutdownSection, Start
 from orchestrator.records.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
-Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed"]
+Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed", "not_judged"]
 
 
 class CellPoint(Stored):
@@ -42,6 +42,14 @@ class Reason(Stored):
     stage: str
     line: str
     detail: str = ""
+
+
+class Judgement(Stored):
+    """The code that derived figures and verdicts from what was measured, maybe long after it, and when."""
+
+    commit: str
+    digest: str = Field(description="of all files that measure and judge")
+    at: str
 
 
 class ImageFacts(Stored):
@@ -100,8 +108,8 @@ class Summary(Stored):
     memory_peak_bytes: int | None = Field(default=None, description="largest resident sets of the processes, added up")
     memory_per_worker_bytes: int | None = Field(default=None, description="memory_pss_bytes over the number of workers")
     processes: int | None
-    connections_per_request: float
-    ready_s: float
+    connections_per_request: float | None
+    ready_s: float | None
 
 
 class VerdictRecord(Stored):
@@ -178,6 +186,7 @@ class Record(Stored):
 
     schema_: Literal["appserver-matrix/record/1"] = Field(default="appserver-matrix/record/1", alias="schema")
     id: str
+    run: str = Field(default="", description="id of the run that measured it; '' in records of before it was kept")
     suite: str
     probe: str
     cell: CellPoint
@@ -192,7 +201,9 @@ class Record(Stored):
     rounds: list[RoundRecord] = Field(default=[], description="of the load probe")
     summary: Summary | None = Field(default=None, description="of the load probe")
     reference: str = Field(default="", description="id of the cell that the ratio refers to; '' without any")
+    ceiling_rps: float | None = Field(default=None, description="of the null responder under the same load")
     verdicts: list[VerdictRecord] = Field(default=[])
+    judged: Judgement | None = Field(default=None, description="of the load probe; null: by the code that measured")
     install: InstallSection | None = Field(default=None, description="of the install probe")
     startup: StartupSection | None = Field(default=None, description="of the startup probe")
     shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
@@ -221,7 +232,8 @@ class RunFile(Stored):
     finished: str | None = None
     complete: bool = False
     fingerprint: str = Field(description="over matrix, code, images and machine: records of two of them never mix")
-    code: dict[str, str]
+    code: dict[str, str] = Field(description="that measured")
+    judged: Judgement | None = Field(default=None, description="that judged last; null: the code that measured")
     engine: dict[str, Any]
     placement: dict[str, Any]
     machine: dict[str, Any] = Field(description="facts as the load generator saw them, beside the server")
@@ -234,4 +246,6 @@ class RunFile(Stored):
     stopped: str = Field(default="", description="with a precision asked for: why no further round was measured")
     left_out: list[dict[str, str]]
     ceilings: list[CeilingRecord] = Field(default=[])
-    costs: dict[str, float] = Field(default_factory=dict, description="wall time by purpose, overhead, own CPU")
+    costs: dict[str, float | None] = Field(
+        default_factory=dict, description="wall time by purpose, overhead, own CPU; null where it is not told apart"
+    )

@@ -7,6 +7,7 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.records.model import Estimate, InstallSection, Record, RunFile, Summary
+from orchestrator.report.attempt import Attempts
 from orchestrator.report.entries import effects
 from orchestrator.report.installs import of_install
 from orchestrator.report.setup import banner
@@ -35,7 +36,7 @@ Value = str | int | float | bool | None
 
 def render(run: RunFile, records: Sequence[Record]) -> str:
     """Lines end in CR LF. An empty value is a figure that could not be taken. `warning` is filled in a dry run."""
-    rows = {row.id: row for table in tables(run, records) for row in table.rows}
+    rows = {row.id: row for table in tables(run, records, Attempts()) for row in table.rows}
     lines = [_values(run, record, rows.get(record.id)) for record in records]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")

@@ -2,24 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from itertools import chain
+from typing import Literal, TypeVar
 
 from orchestrator.records.model import Record, RunFile
 from orchestrator.report import deploy, installs, lifecycle, startup
+from orchestrator.report.attempt import Attempts
 from orchestrator.report.flat import flats
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import Table, tables
 
+T = TypeVar("T")
+
 
 @dataclass(frozen=True)
 class Document:
     """`banner` is "" but for a dry run, and heads every rendering.
 
-    `pivots`: none where the axis of the run's view does not vary; `flats` where it is read across none.
+    `pivots`: none where the axis of the run's view does not vary; `flats` where it is read across none. `failures`: a
+    sentence in the place of each piece that could not be made.
     """
 
     schema: Literal["appserver-matrix/report/1"]
@@ -34,26 +39,33 @@ class Document:
     sheets: tuple[Sheet, ...]
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
+    failures: tuple[str, ...]
 
 
 def document(run: RunFile, records: Sequence[Record]) -> Document:
-    """Everything that a renderer lays out. Pure: the same run gives the same document."""
+    """Everything that a renderer lays out. Pure: the same run gives the same document. A piece that fails is told."""
+    attempt = Attempts()
+
+    def several(what: str, make: Callable[[], Sequence[T]]) -> tuple[T, ...]:
+        return tuple(chain.from_iterable(attempt(what, make)))
+
     return Document(
         schema="appserver-matrix/report/1",
         banner=banner(run),
         run=run.id,
         suite=run.suite,
         baseline=run.baseline,
-        facts=facts(run, records),
-        pivots=pivots(run, records),
-        flats=flats(run, records),
-        tables=tables(run, records),
+        facts=several("What the figures rest on", lambda: facts(run, records)),
+        pivots=several("The tables by an axis", lambda: pivots(run, records, attempt)),
+        flats=several("The tables of all comparisons", lambda: flats(run, records, attempt)),
+        tables=several("The tables", lambda: tables(run, records, attempt)),
         sheets=(
-            *installs.sheets(run, records),
-            *startup.sheets(records),
-            *lifecycle.sheets(records),
-            *deploy.sheets(records),
+            *several("The table of installs", lambda: installs.sheets(run, records)),
+            *several("The table of startups", lambda: startup.sheets(records)),
+            *several("The table of shutdowns", lambda: lifecycle.sheets(records)),
+            *several("The table of deploys", lambda: deploy.sheets(records)),
         ),
-        notes=notes(records),
-        left_out=left_out(run),
+        notes=several("How to read the tables", lambda: notes(records)),
+        left_out=several("What is left out", lambda: left_out(run)),
+        failures=tuple(attempt.failures),
     )

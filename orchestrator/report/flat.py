@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from orchestrator.records.model import Record, RunFile
+from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, Figure, common, decisive, entries, letters_of, names_of
@@ -26,7 +29,7 @@ class Comparison:
     entries: tuple[Entry, ...]
 
 
-def flats(run: RunFile, records: Sequence[Record]) -> tuple[Table, ...]:
+def flats(run: RunFile, records: Sequence[Record], attempt: Attempt = plainly) -> tuple[Table, ...]:
     """One per workload; none where the run's view is across an axis."""
     read = reading(run, records)
     if read.view.across != "none":
@@ -34,7 +37,9 @@ def flats(run: RunFile, records: Sequence[Record]) -> tuple[Table, ...]:
     by_workload: dict[str, list[Record]] = {}
     for record in read.records:
         by_workload.setdefault(record.cell.workload, []).append(record)
-    return tuple(_flat(read, group) for group in by_workload.values())
+    named = by_workload.items()
+    made = [attempt(f"The table of {workload}", partial(_flat, read, group)) for workload, group in named]
+    return tuple(chain.from_iterable(made))
 
 
 def _flat(read: Reading, records: Sequence[Record]) -> Table:

@@ -28,6 +28,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
         *(table(item) for item in whole.flats),
         *(table(item) for item in whole.tables),
         *(sheet(item) for item in whole.sheets),
+        _warnings(whole.failures),
         _section("How to read the tables", [escape(note) for note in whole.notes]),
         _section("What the figures rest on", [escape(fact) for fact in whole.facts]),
         _section("Left out of the suite", [_left_out(item) for item in whole.left_out]),

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
 
 from orchestrator.records.model import Estimate, Record, RunFile, Summary
+from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS, Value, ordered
 from orchestrator.report.conclusions import referred
 from orchestrator.report.entries import Entry, common, entries, key, letters_of
@@ -78,13 +81,15 @@ class Pivot:
     conclusions: tuple[str, ...]
 
 
-def pivots(run: RunFile, records: Sequence[Record]) -> tuple[Pivot, ...]:
+def pivots(run: RunFile, records: Sequence[Record], attempt: Attempt = plainly) -> tuple[Pivot, ...]:
     """One for all comparisons that agree in all but the axis of the run's view; none where it has one value only."""
     read = reading(run, records)
     if read.view.across not in WORDS:
         return ()
-    groups = read.groups(read.records, read.view.across)
-    return tuple(_pivot(read, group) for group in groups if len(_values(read, group)) > 1)
+    across = read.view.across
+    groups = [group for group in read.groups(read.records, across) if len(_values(read, group)) > 1]
+    made = [attempt(f"The table of {read.title(group[0], across)}", partial(_pivot, read, group)) for group in groups]
+    return tuple(chain.from_iterable(made))
 
 
 def _values(read: Reading, records: Sequence[Record]) -> tuple[Value, ...]:

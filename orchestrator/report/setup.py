@@ -90,10 +90,10 @@ def _measuring(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     yield _schedule(run, records)
     if run.stopped:
         yield f"Why measuring ended: {run.stopped.rstrip('.')}."
-    if "overhead_s_per_cell" in run.costs:
-        share = run.costs.get("orchestrator_cpu_share", 0.0)
+    overhead, share = (run.costs.get(name) for name in ("overhead_s_per_cell", "orchestrator_cpu_share"))
+    if overhead is not None and share is not None:
         yield (
-            f"Overhead {three(run.costs['overhead_s_per_cell'])} s per cell beside its timed stretches and warm-ups; "
+            f"Overhead {three(overhead)} s per cell beside its timed stretches and warm-ups; "
             f"the orchestrator used {share:.1%} of a CPU while slices ran."
         )
 

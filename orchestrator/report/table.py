@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
+from itertools import chain
 from operator import attrgetter
 
 from orchestrator.records.model import Record, RunFile, Summary
+from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, Figure, common, decisive, entries, key, letters_of
 from orchestrator.report.measures import MEASURES, whole
@@ -118,10 +121,12 @@ class Column:
     main: bool = False
 
 
-def tables(run: RunFile, records: Sequence[Record]) -> tuple[Table, ...]:
+def tables(run: RunFile, records: Sequence[Record], attempt: Attempt = plainly) -> tuple[Table, ...]:
     """One per comparison, in the order in which they first stand in the run."""
     read = reading(run, records)
-    return tuple(_table(read, group) for group in read.groups(read.records))
+    groups = read.groups(read.records)
+    made = [attempt(f"The table of {read.title(group[0])}", partial(_table, read, group)) for group in groups]
+    return tuple(chain.from_iterable(made))
 
 
 def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> tuple[Footnote, ...]:

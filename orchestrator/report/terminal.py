@@ -83,6 +83,7 @@ def render(run: RunFile, records: Sequence[Record]) -> Group:
     parts += [pivot(item) for item in whole.pivots]
     parts += [table(item) for item in (*whole.flats, *whole.tables)]
     parts += [sheet(item) for item in whole.sheets]
+    parts += [_warning(text) for text in whole.failures]
     parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
     parts += [_text(whole.banner, _LOUD)] if whole.banner else []
     return Group(*parts)

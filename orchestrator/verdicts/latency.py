@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from orchestrator.measure.load import Load
 from orchestrator.measure.results import Round
 from orchestrator.verdicts import stats
 from orchestrator.verdicts.stats import Array, Interval
 
+LOWEST_US = 1
 HIGHEST_US = 60_000_000
 DIGITS = 3
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 BEYOND = 10
 """A percentile is given where at least so many samples lie beyond it."""
 
-_SHAPE = HdrHistogram(1, HIGHEST_US, DIGITS)
+_SHAPE = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
 
 
 @dataclass(frozen=True)
@@ -37,8 +38,8 @@ def histograms(rounds: Sequence[Round]) -> Histograms:
     if not kept:
         return Histograms(np.empty(0), ())
     used = np.flatnonzero(np.concatenate(kept).any(axis=0))
-    values = np.array([_SHAPE.get_highest_equivalent_value(_SHAPE.get_value_from_index(int(at))) for at in used], float)
-    return Histograms(values, tuple(slices[:, used] for slices in kept))
+    values = [_SHAPE.get_highest_equivalent_value(_SHAPE.get_value_from_index(int(at))) for at in used]
+    return Histograms(np.maximum(np.array(values, float), LOWEST_US), tuple(slices[:, used] for slices in kept))
 
 
 def percentiles(seen: Histograms) -> dict[str, float]:
@@ -56,17 +57,18 @@ def intervals(seen: Histograms) -> dict[str, Interval]:
     return {f"p{percent:g}": one for percent, one in zip(wanted, found, strict=True)}
 
 
-def mean(loads: Sequence[Mapping[str, Any]]) -> float:
+def mean(loads: Sequence[Load]) -> float | None:
     """In µs. Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
-    kept = [(load["requests"], load["latency"]["mean"]) for load in loads if load["requests"]]
-    return float(sum(count * one for count, one in kept) / sum(count for count, _ in kept))
+    found = ((load["requests"], load["latency"]["mean"]) for load in loads)
+    kept = [(count, one) for count, one in found if count and one is not None]
+    return sum(count * one for count, one in kept) / sum(count for count, _ in kept) if kept else None
 
 
 def _supported(slices: Array, percent: float) -> bool:
     return float(slices.sum()) * (1 - percent / 100) >= BEYOND
 
 
-def _counts(load: Mapping[str, Any]) -> Array:
-    histogram = HdrHistogram(1, HIGHEST_US, DIGITS)
+def _counts(load: Load) -> Array:
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
     histogram.decode_and_add(load["latency"]["histogram"])
     return np.ctypeslib.as_array(histogram.counts).astype(float)

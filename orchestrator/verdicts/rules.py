@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import exp
-from typing import Any, Literal
+from typing import Literal, Protocol
 
-from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Limits, Placement, Side, cpus_named
+from orchestrator.measure.load import Load
 from orchestrator.measure.results import Round, Slice, due_of, in_time_of
 
 Effect = Literal["void", "unranked", "bound", "mark"]
@@ -25,11 +25,24 @@ UNSTABLE_SPREAD = 0.20
 ERRORS_VOID = 0.01
 
 
+class Point(Protocol):
+    """Of a cell what the rules look at: a cell of the matrix has it, and so has its record."""
+
+    @property
+    def workers(self) -> int: ...
+
+    @property
+    def connections(self) -> int: ...
+
+    @property
+    def open(self) -> int: ...
+
+
 @dataclass(frozen=True)
 class Facts:
     """What the rules may look at: one cell after its rounds. `limits`: those that the engine asked for."""
 
-    cell: Cell
+    cell: Point
     rounds: Sequence[Round]
     placement: Placement
     emulated: bool
@@ -61,7 +74,7 @@ class SliceRule:
     effect: Effect
     share: float
     cure: str
-    find: Callable[[Facts, Mapping[str, Any]], str]
+    find: Callable[[Facts, Load], str]
 
 
 @dataclass(frozen=True)
@@ -95,45 +108,45 @@ def _cell_verdicts(facts: Facts) -> Iterator[Verdict]:
             yield Verdict(rule.name, rule.effect, text, rule.cure)
 
 
-def _error_share(load: Mapping[str, Any]) -> float:
+def _error_share(load: Load) -> float:
     errors = sum(count for kind, count in load["errors"].items() if kind != "wrong_body")
     return float(errors / max(1, errors + load["requests"]))
 
 
-def _errors_named(load: Mapping[str, Any]) -> str:
+def _errors_named(load: Load) -> str:
     named = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count and kind != "wrong_body")
     return f"{named} beside {load['requests']} right answers" if named else "no answer at all"
 
 
-def _many_errors(_: Facts, load: Mapping[str, Any]) -> str:
+def _many_errors(_: Facts, load: Load) -> str:
     return _errors_named(load) if _error_share(load) > ERRORS_VOID or not load["requests"] else ""
 
 
-def _few_errors(_: Facts, load: Mapping[str, Any]) -> str:
+def _few_errors(_: Facts, load: Load) -> str:
     return _errors_named(load) if 0 < _error_share(load) <= ERRORS_VOID else ""
 
 
-def _wrong_body(_: Facts, load: Mapping[str, Any]) -> str:
+def _wrong_body(_: Facts, load: Load) -> str:
     wrong = load["errors"].get("wrong_body", 0)
     return f"{wrong} answers had another body than the one checked before" if wrong else ""
 
 
-def _client_used(load: Mapping[str, Any]) -> str:
+def _client_used(load: Load) -> str:
     share = load["client"]["share"]
     return f"the load generator used {share:.0%} of its CPU" if share > CLIENT_BUDGET else ""
 
 
-def _client_bound(facts: Facts, load: Mapping[str, Any]) -> str:
+def _client_bound(facts: Facts, load: Load) -> str:
     return "" if facts.cell.open else _client_used(load)
 
 
-def _client_busy(facts: Facts, load: Mapping[str, Any]) -> str:
+def _client_busy(facts: Facts, load: Load) -> str:
     """In an open loop the throughput is what was asked for, so a busy load generator spoils the latencies."""
     used = _client_used(load) if facts.cell.open else ""
     return f"{used}, so answers waited for it" if used else ""
 
 
-def _client_late(_: Facts, load: Mapping[str, Any]) -> str:
+def _client_late(_: Facts, load: Load) -> str:
     """As the load generator itself judges (loadgen/openloop.py)."""
     late = load.get("late")
     if not load.get("client_late") or not late:
@@ -142,9 +155,9 @@ def _client_late(_: Facts, load: Mapping[str, Any]) -> str:
     return f"{late['requests']} of {due_of(load)} requests went out over {bound:g} ms late, one {worst:.1f} ms"
 
 
-def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
-    host, server = load.get("host"), load.get("server")
-    if not host or not server:
+def _host_saturated(facts: Facts, load: Load) -> str:
+    host, server = load["host"], load["server"]
+    if not host or not server or not load["elapsed_s"]:
         return ""
     cpus = facts.placement.server
     busy = sum(host[f"cpu{cpu}"]["busy"] for cpu in cpus if f"cpu{cpu}" in host)
@@ -158,7 +171,7 @@ def _host_saturated(facts: Facts, load: Mapping[str, Any]) -> str:
 _SIDES: Mapping[Side, str] = {"server": "server", "client": "load generator"}
 
 
-def _not_pinned(facts: Facts, load: Mapping[str, Any]) -> str:
+def _not_pinned(facts: Facts, load: Load) -> str:
     """The kernel lets a side run elsewhere than on its own CPUs: the engine did not pin it, or it pinned itself."""
     for side, asked, allowed in _pinned(facts, load):
         if beyond := allowed - asked:
@@ -168,32 +181,36 @@ def _not_pinned(facts: Facts, load: Mapping[str, Any]) -> str:
     return ""
 
 
-def _pinned_closer(facts: Facts, load: Mapping[str, Any]) -> str:
+def _pinned_closer(facts: Facts, load: Load) -> str:
     for side, asked, allowed in _pinned(facts, load):
         if allowed < asked:
             return f"the {_SIDES[side]} may run on {cpus_named(allowed)} only; asked for: {cpus_named(asked)}"
     return ""
 
 
-def _pinned(facts: Facts, load: Mapping[str, Any]) -> Iterator[tuple[Side, set[int], set[int]]]:
+def _pinned(facts: Facts, load: Load) -> Iterator[tuple[Side, set[int], set[int]]]:
     """Each side with the CPUs that it was to have, and those that the kernel allows, where that is known."""
     placed: dict[Side, Sequence[int]] = {"server": facts.placement.server, "client": facts.placement.client}
     for side, asked in placed.items():
-        if allowed := (load[side] or {}).get("cpus"):
+        seen = load[side]
+        if seen and (allowed := seen.get("cpus")):
             yield side, set(asked), set(allowed)
 
 
-def _not_limited(facts: Facts, load: Mapping[str, Any]) -> str:
+def _not_limited(facts: Facts, load: Load) -> str:
     """A limit of the control group is another than was asked for, where it can be read."""
     for side, limits in facts.limits.items():
-        if missed := limits.missed((load[side] or {}).get("limits") or {}):
+        seen = load[side]
+        if missed := limits.missed((seen.get("limits") if seen else None) or {}):
             return f"the {_SIDES[side]} may have {missed}"
     return ""
 
 
-def _restarted(_: Facts, load: Mapping[str, Any]) -> str:
+def _restarted(_: Facts, load: Load) -> str:
     """Records of before births were counted have ends only."""
-    server = load["server"] or {}
+    server = load["server"]
+    if not server:
+        return ""
     born, ended, ended_s = server.get("born", 0), server.get("ended", 0), server.get("ended_s", 0.0)
     if not (born or ended or ended_s):
         return ""
@@ -201,41 +218,46 @@ def _restarted(_: Facts, load: Mapping[str, Any]) -> str:
     return f"{seen} in {load['elapsed_s']:.2f} s" + (f"; ended ones used {ended_s:.2f} s of CPU" if ended_s else "")
 
 
-def _throttled(facts: Facts, load: Mapping[str, Any]) -> str:
+def _throttled(facts: Facts, load: Load) -> str:
     """Records of before the load generator read the counters have none."""
-    held = load.get("throttled") or {}
-    for who, whom in (("server", "server"), ("client", "load generator")):
-        seconds = held[who]["seconds"] if held.get(who) else 0.0
+    held = load.get("throttled")
+    if held is None:
+        return ""
+    for quota, whom in ((held["server"], "server"), (held["client"], "load generator")):
+        seconds = quota["seconds"] if quota else 0.0
         if seconds > THROTTLED_SHARE * load["elapsed_s"]:
             return f"a CPU quota stopped the {whom} for {seconds:.2f} s of {load['elapsed_s']:.2f} s"
     cpus = {f"cpu{cpu}" for cpu in (*facts.placement.server, *facts.placement.client)}
-    slowed = sum(count for cpu, count in (held.get("heat") or {}).items() if cpu in cpus)
+    slowed = sum(count for cpu, count in (held["heat"] or {}).items() if cpu in cpus)
     return f"its CPUs slowed down {slowed} times, being too hot" if slowed else ""
 
 
-def _littles_law(facts: Facts, load: Mapping[str, Any]) -> str:
+def _littles_law(facts: Facts, load: Load) -> str:
     """Little's law: the mean number of requests under way is throughput times mean latency (Little, 1961).
 
     In an open loop that number is what it comes to, not that of the connections.
     """
     if facts.cell.open:
         return ""
-    under_way = load["rps"] * load["latency"]["mean"] / 1e6 if load["requests"] else 0.0
-    expected = facts.cell.connections
+    mean_us, expected = load["latency"]["mean"], facts.cell.connections
+    if mean_us is None:
+        return ""
+    under_way = load["rps"] * mean_us / 1e6
     if load["requests"] < 20 * expected or abs(under_way / expected - 1) <= LITTLE_TOLERANCE:
         return ""
     return f"throughput × mean latency is {under_way:.1f}, and {expected} connections were open"
 
 
-def _starved(facts: Facts, load: Mapping[str, Any]) -> str:
+def _starved(facts: Facts, load: Load) -> str:
     """Connections without an answer: more than chance leaves out, or most of them in a slice that is too short.
 
     Records of before the load generator counted them have none.
     """
-    none, connections = (load.get("unanswered") or {}).get("connections", 0), facts.cell.connections
-    if not none or not load["requests"]:
+    unanswered, connections = load.get("unanswered"), facts.cell.connections
+    mean, elapsed = (load["latency"]["mean"] or 0.0) / 1e6, load["elapsed_s"]
+    none = min(unanswered["connections"], connections) if unanswered else 0
+    if not none or not load["requests"] or not mean:
         return ""
-    elapsed, mean = load["elapsed_s"], load["latency"]["mean"] / 1e6
     seen = f"{none} of {connections} connections had no answer in {elapsed:.2f} s"
     if _left_out(none, connections * exp(-elapsed / mean)) < CHANCE:
         return f"{seen}, and the others had one every {mean * 1000:.3g} ms"

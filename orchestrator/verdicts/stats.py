@@ -21,6 +21,9 @@ RESAMPLES = 4000
 REDRAWN = 1000
 """Resamples of whole histograms, which cost more."""
 
+GREATEST = 700.0
+"""The logarithm at which an interval ends at the latest: beyond it no float can hold the value."""
+
 NORMAL = 1.960
 _STUDENT = (12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228)
 
@@ -156,7 +159,7 @@ def _widened(value: float, draws: Array, points: Array, resampled: Array) -> Int
     return Interval(
         value,
         math.exp(min(middle, middle + (float(low) - middle) * wider)),
-        math.exp(max(middle, middle + (float(high) - middle) * wider)),
+        math.exp(min(max(middle, middle + (float(high) - middle) * wider), GREATEST)),
     )
 
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from orchestrator.measure.results import Round, Slice, due_of, in_time_of
+from orchestrator.measure.load import Load, Server
+from orchestrator.measure.results import Check, Round, Slice, due_of, in_time_of
 from orchestrator.verdicts import latency, stats
 from orchestrator.verdicts.stats import Interval, Spread
 
-Load = Mapping[str, Any]
+Switches = Literal["voluntary_switches", "involuntary_switches"]
+Most = Literal["rss_bytes", "pss_bytes", "peak_rss_bytes", "processes"]
 
 
 @dataclass(frozen=True)
@@ -42,8 +44,8 @@ class Figures:
     memory_idle_bytes: int | None
     memory_idle_pss_bytes: int | None
     processes: int | None
-    connections_per_request: float
-    ready_s: float
+    connections_per_request: float | None
+    ready_s: float | None
     rate_asked: float | None
     rate_share: float | None
 
@@ -60,12 +62,13 @@ def values(rounds: Sequence[Round], of: Callable[[Load], float | None]) -> list[
 
 
 def rps_of(load: Load) -> float | None:
-    return float(load["rps"])
+    """None without a right answer."""
+    return float(load["rps"]) if load["requests"] else None
 
 
 def cpu_us_of(load: Load) -> float | None:
     """CPU of the whole server tree for each right answer; None where it was not seen."""
-    server = load.get("server")
+    server = load["server"]
     if not server or not load["requests"]:
         return None
     return float(server["cpu_s"] * 1e6 / load["requests"])
@@ -94,7 +97,7 @@ def _pairs(
 
 
 def figures(rounds: Sequence[Round]) -> Figures | None:
-    """None where no slice has a right answer."""
+    """None where no slice has a right answer in time."""
     rps = values(rounds, rps_of)
     if not any(rps):
         return None
@@ -107,14 +110,13 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
     rates = [[slice_.rate for slice_ in round_.slices if slice_.rate] for round_ in rounds]
     seen = latency.histograms(rounds)
     client_s = sum(load["client"]["user_s"] + load["client"]["system_s"] for load in all_loads)
-    opened = sum(load["connections"]["per_request"] * load["requests"] for load in all_loads)
     return Figures(
         slices=len(all_loads),
         requests=requests,
         errors=sum(sum(load["errors"].values()) for load in all_loads),
         rps=stats.interval(rps),
         spread=stats.spread(rps),
-        latency_us={"mean": latency.mean(all_loads), **latency.percentiles(seen)},
+        latency_us=_latencies(all_loads, seen),
         latency_intervals_us=latency.intervals(seen) if any(rates) else {},
         cpu_us=cpu_us,
         cpu_user_us=cpu_us.value * user_share if cpu_us and user_share is not None else None,
@@ -128,30 +130,53 @@ def figures(rounds: Sequence[Round]) -> Figures | None:
         memory_idle_bytes=max((c.idle_rss_bytes for c in checks if c.idle_rss_bytes is not None), default=None),
         memory_idle_pss_bytes=max((c.idle_pss_bytes for c in checks if c.idle_pss_bytes is not None), default=None),
         processes=_largest(all_loads, "processes"),
-        connections_per_request=opened / requests,
-        ready_s=stats.centre([[check.ready_s] for check in checks]),
+        connections_per_request=_connections(all_loads),
+        ready_s=_ready_s(checks),
         rate_asked=stats.centre(rates) if any(rates) else None,
         rate_share=sum(map(in_time_of, all_loads)) / sum(map(due_of, all_loads)) if any(rates) else None,
     )
 
 
+def _latencies(all_loads: Sequence[Load], seen: latency.Histograms) -> dict[str, float]:
+    mean = latency.mean(all_loads)
+    return {**({} if mean is None else {"mean": mean}), **latency.percentiles(seen)}
+
+
+def _connections(all_loads: Sequence[Load]) -> float | None:
+    """Connections opened anew for each right answer: a slice without one tells nothing of it."""
+    found = ((load["requests"], load["connections"]["per_request"]) for load in all_loads)
+    known = [(requests, opened) for requests, opened in found if requests and opened is not None]
+    return sum(requests * opened for requests, opened in known) / sum(n for n, _ in known) if known else None
+
+
+def _ready_s(checks: Sequence[Check]) -> float | None:
+    known = [[check.ready_s] for check in checks if check.ready_s > 0]
+    return stats.centre(known) if known else None
+
+
+def _servers(all_loads: Sequence[Load]) -> list[Server]:
+    """The server's own figures, of the slices that have them."""
+    return [server for load in all_loads if (server := load["server"])]
+
+
 def _user_share(all_loads: Sequence[Load]) -> float | None:
     """Share of the server's CPU in user space, over all slices: the kernel tells it in ticks of 10 ms only."""
-    servers = [load["server"] for load in all_loads if load.get("server")]
-    user, system = (sum(server.get(name, 0.0) for server in servers) for name in ("user_s", "system_s"))
+    servers = _servers(all_loads)
+    user, system = sum(s.get("user_s", 0.0) for s in servers), sum(s.get("system_s", 0.0) for s in servers)
     return user / (user + system) if user + system > 0 else None
 
 
-def _switches(all_loads: Sequence[Load], field: str) -> float | None:
+def _switches(all_loads: Sequence[Load], field: Switches) -> float | None:
     """Context switches of the server tree for each right answer.
 
     The kernel forgets those of threads that ended: a slice where that left fewer than there were before counts not.
     """
-    seen = [load for load in all_loads if load.get("server") and load["server"].get(field, -1) >= 0]
-    requests = sum(load["requests"] for load in seen)
-    return sum(load["server"][field] for load in seen) / requests if requests else None
+    found = ((load["requests"], server.get(field, -1)) for load in all_loads if (server := load["server"]))
+    seen = [(requests, switches) for requests, switches in found if switches >= 0]
+    requests = sum(number for number, _ in seen)
+    return sum(switches for _, switches in seen) / requests if requests else None
 
 
-def _largest(all_loads: Sequence[Load], field: str) -> int | None:
-    servers = [load["server"] for load in all_loads if load.get("server")]
-    return max((server[field] for server in servers if server.get(field) is not None), default=None)
+def _largest(all_loads: Sequence[Load], field: Most) -> int | None:
+    known = (server.get(field) for server in _servers(all_loads))
+    return max((size for size in known if size is not None), default=None)

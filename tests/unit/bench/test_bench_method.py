@@ -7,6 +7,7 @@ import json
 import math
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
@@ -87,7 +88,7 @@ def test_calibration_finds_what_a_request_costs() -> None:
 
 
 def test_a_slice_with_an_error_is_no_figure() -> None:
-    load = {"errors": {"reset": 1}, "requests": 5, "first_error": {"kind": "reset", "detail": ""}}
+    load: Any = {"errors": {"reset": 1}, "requests": 5, "first_error": {"kind": "reset", "detail": ""}}
     with pytest.raises(LoadFailed, match="5 right answers"):
         slice_of(load)
 

@@ -4,20 +4,28 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Callable
+from itertools import count, cycle
 from pathlib import Path
+from typing import Any
 
 import jsonschema
 import pytest
+from hdrh.histogram import HdrHistogram
 
 from orchestrator.cells.expand import expand
 from orchestrator.engines.memory import Behaviour, MemoryEngine, MemoryServer
 from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.errors import ServerFailed, SpecError
-from orchestrator.images.plan import ROOT
+from orchestrator.images.plan import ROOT, images_of
 from orchestrator.measure.events import Event, SliceDone
 from orchestrator.pipeline import Order, run
-from orchestrator.records.store import read_run
+from orchestrator.records.assemble import probed_record
+from orchestrator.records.judgement import judge_again
+from orchestrator.records.store import read_run, write_records, write_run
 from orchestrator.spec.loading import load_matrix
+from orchestrator.verdicts import latency
+from orchestrator.verdicts.summary import Figures
 from tests.unit.measure.conftest import Runner
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
@@ -145,6 +153,140 @@ def test_written_records_are_what_was_returned(tmp_path: Path) -> None:
     assert stored_run.model_dump(mode="json") == run_file.model_dump(mode="json")
     assert [record.model_dump(mode="json") for record in stored] == [r.model_dump(mode="json") for r in records]
     assert not list(tmp_path.rglob("*.tmp"))
+
+
+def silent(load: dict[str, Any]) -> dict[str, Any]:
+    """A slice in which no answer came: what is a share of the right ones is null."""
+    empty = HdrHistogram(latency.LOWEST_US, latency.HIGHEST_US, latency.DIGITS).encode().decode()
+    of_none = {"histogram": empty, "count": 0, "min": None, "mean": None, "max": None}
+    connections = {**load["connections"], "per_request": None}
+    latencies = {**load["latency"], **of_none}
+    return {**load, "requests": 0, "rps": 0.0, "latency": latencies, "connections": connections}
+
+
+def garbled(load: dict[str, Any]) -> dict[str, Any]:
+    """The schema allows any text as a histogram."""
+    return {**load, "latency": {**load["latency"], "histogram": "not one"}}
+
+
+def second(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    """Changes every second document."""
+    turn = cycle((False, True))
+    return lambda load: change(load) if next(turn) else load
+
+
+def test_a_slice_without_a_right_answer_counts_as_none_right(run_smoke: Runner) -> None:
+    _, records = run_smoke({"waitress/threads": Behaviour(load=second(silent))})
+    waitress = records["waitress"]
+    assert waitress.outcome == "measured"
+    assert [(v.rule, v.effect, v.text) for v in waitress.verdicts] == [("errors", "void", "no answer at all")]
+    assert records["uvicorn"].verdicts == []
+
+
+def test_a_cell_without_any_right_answer_has_no_figures(run_smoke: Runner) -> None:
+    _, records = run_smoke({"waitress/threads": Behaviour(load=silent)})
+    waitress = records["waitress"]
+    assert (waitress.outcome, waitress.summary) == ("load_failed", None)
+    assert waitress.reason is not None
+    assert waitress.reason.line == "no right answer within any slice"
+    assert all(round_.slices for round_ in waitress.rounds)
+
+
+def test_a_cell_that_cannot_be_judged_keeps_its_rounds_and_costs_no_other_anything(run_smoke: Runner) -> None:
+    run_file, records = run_smoke({"waitress/threads": Behaviour(load=garbled)})
+    waitress = records["waitress"]
+    assert (waitress.outcome, waitress.summary, waitress.verdicts) == ("not_judged", None, [])
+    assert waitress.reason is not None
+    assert waitress.reason.stage == "judge"
+    assert "orchestrator/verdicts/latency.py" in waitress.reason.line
+    assert [len(round_.slices) for round_ in waitress.rounds] == [run_file.schedule["slices"]] * 2
+    assert records["uvicorn"].outcome == "measured"
+    assert run_file.complete
+
+
+def test_a_reference_that_cannot_be_judged_leaves_the_others_without_ratios(run_smoke: Runner) -> None:
+    _, records = run_smoke({"uvicorn/standard": Behaviour(load=garbled)})
+    summary = records["waitress"].summary
+    assert records["uvicorn"].outcome == "not_judged"
+    assert summary is not None
+    assert (summary.ratio, summary.cpu_ratio) == (None, None)
+
+
+def test_a_section_that_cannot_be_stored_is_kept_in_the_reason() -> None:
+    selection = expand(MATRIX, "startup", only=("waitress*",))
+    image = MemoryEngine().build(images_of(MATRIX, selection.cells)[0], lambda _: None)
+    record = probed_record(selection, selection.cells[0], image, {"starts": [{"first_us": 1.5}]})
+    assert (record.outcome, record.startup) == ("not_judged", None)
+    assert record.reason is not None
+    assert '"first_us": 1.5' in record.reason.detail
+
+
+def test_what_was_measured_is_on_disk_before_it_is_judged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Judging ends the process in its midst, as a kill or a lack of memory does."""
+    calls = count()
+
+    def killed(*_: object) -> Figures | None:
+        if next(calls) >= 2:
+            raise KeyboardInterrupt
+        return None
+
+    monkeypatch.setattr("orchestrator.records.assemble.figures", killed)
+    with pytest.raises(KeyboardInterrupt):
+        run(order(tmp_path), MemoryEngine(), quiet)
+    monkeypatch.undo()
+    _, kept = read_run(tmp_path)
+    assert [(record.outcome, len(record.rounds)) for record in kept] == [("not_judged", 1)] * 2
+    _, again = judge_again(tmp_path)
+    assert [(record.outcome, len(record.rounds)) for record in again] == [("measured", 1)] * 2
+    _, whole = run(order(tmp_path, resume=True), MemoryEngine(), quiet)
+    assert [len(record.rounds) for record in whole] == [2, 2]
+
+
+def test_judging_again_says_which_code_did_and_leaves_what_was_measured(tmp_path: Path) -> None:
+    before, measured = run(order(tmp_path), MemoryEngine(), quiet)
+    assert before.judged is not None
+    assert (before.judged.commit, before.judged.digest) == (before.code["commit"], before.code["digest"])
+    write_run(tmp_path, before.model_copy(update={"code": {"commit": "0000000", "digest": "00"}, "judged": None}))
+    write_records(tmp_path, [record.model_copy(update={"verdicts": [], "judged": None}) for record in measured])
+    after, again = judge_again(tmp_path)
+    assert after.code == {"commit": "0000000", "digest": "00"}
+    assert after.judged is not None
+    assert after.judged.commit == before.code["commit"]
+    assert [(r.rounds, r.summary, r.verdicts) for r in again] == [(r.rounds, r.summary, r.verdicts) for r in measured]
+    assert read_run(tmp_path) == (after, again)
+
+
+def test_a_run_without_rounds_is_not_judged_again(tmp_path: Path) -> None:
+    run(Order(MATRIX, expand(MATRIX, "startup", only=("waitress*",)), tmp_path), MemoryEngine(), quiet)
+    with pytest.raises(SpecError, match="holds no rounds"):
+        judge_again(tmp_path)
+
+
+def test_records_name_their_run_and_a_resumed_one_keeps_its_name(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(order(tmp_path / "one"), Interrupted(), quiet)
+    (tmp_path / "one").rename(tmp_path / "moved")
+    run_file, records = run(order(tmp_path / "moved", resume=True), MemoryEngine(), quiet)
+    assert run_file.id == "one"
+    assert {record.run for record in records} == {"one"}
+
+
+@pytest.mark.parametrize("suite", ["startup", "shutdown", "installs", "deploy"])
+def test_costs_of_a_probe_that_times_nothing_are_unknown_and_not_nothing(suite: str, tmp_path: Path) -> None:
+    run_file, _ = run(Order(MATRIX, expand(MATRIX, suite, only=("waitress*",)), tmp_path), MemoryEngine(), quiet)
+    costs = run_file.costs
+    assert costs["rounds_s"] is not None
+    assert costs["rounds_s"] > 0
+    assert [costs[name] for name in ("planned_s", "overhead_s_per_cell", "orchestrator_cpu_share")] == [None] * 3
+
+
+def test_costs_add_up_over_all_that_a_run_was_gone_on_with(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        run(order(tmp_path), Interrupted(), quiet)
+    half, _ = read_run(tmp_path)
+    whole, _ = run(order(tmp_path, resume=True), MemoryEngine(), quiet)
+    assert half.costs["planned_s"] is not None
+    assert whole.costs["planned_s"] == pytest.approx(2 * half.costs["planned_s"])
 
 
 def test_every_cell_is_a_share_of_the_load_generators_ceiling(run_smoke: Runner) -> None:

@@ -18,7 +18,7 @@ from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.measure.fingerprint import Fingerprint
 from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
-from orchestrator.records.assemble import Judging, Measured, records
+from orchestrator.records.assemble import Judging, Measured, evidence, judged
 from orchestrator.records.model import Estimate, Record, RunFile, Summary
 from orchestrator.spec.models import Declares, Schedule, SystemPackages
 from orchestrator.spec.resolved import Variant
@@ -47,7 +47,7 @@ def cell(name: str, app: str, connections: int = 32, *, note: str = "", **axes: 
     return made.only(**axes)
 
 
-def load(rps: float, connections: int, changes: Mapping[str, Any]) -> dict[str, Any]:
+def load(rps: float, connections: int, changes: Mapping[str, Any]) -> Any:
     """A load generator's document of one second."""
     requests, mean_us = round(rps), connections / rps * 1e6
     histogram = HdrHistogram(1, 60_000_000, 3)
@@ -107,7 +107,7 @@ def assembled(
 ) -> list[Record]:  # fmt: skip
     cells = tuple(item.cell for item in items)
     whole = Selection("sample", "load", baseline, cells, (), Schedule(), against, apart)
-    return records(whole, items, Judging(PLACEMENT, "x86_64"))
+    return judged(evidence(whole, items, {}), Judging(PLACEMENT, "x86_64"))
 
 
 def steady(records: Sequence[Record]) -> list[Record]:

@@ -58,7 +58,7 @@ def changed(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]
 
 def facts(case: Case) -> Facts:
     shown, of = case.get("shown", 1), case.get("of", 1)
-    loads = [Seen(changed(QUIET, case.get("load", {})))] * min(shown, of) + [Seen(QUIET)] * (of - shown)
+    loads: Any = [Seen(changed(QUIET, case.get("load", {})))] * min(shown, of) + [Seen(QUIET)] * (of - shown)
     mismatches = tuple(Mismatch(*fields) for fields in case.get("mismatches", ()))
     check = Check(0.1, Fingerprint(), mismatches, True, False, unverified=tuple(case.get("unverified", ())))
     good = [Round(at + 1, check, (Slice(at, "", load, 0.0),)) for at, load in enumerate(loads)]

@@ -23,7 +23,7 @@ OF_AN_OPEN_LOOP = {"rate_asked", "rate_share"}
 CHECK = Check(0.1, Fingerprint(), (), True, False)
 
 
-def load(server: dict[str, Any] | None, requests: int = 1000) -> dict[str, Any]:
+def load(server: dict[str, Any] | None, requests: int = 1000) -> Any:
     histogram = HdrHistogram(1, 60_000_000, 3)
     histogram.record_value(8000, requests)
     return {
@@ -34,13 +34,13 @@ def load(server: dict[str, Any] | None, requests: int = 1000) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def rounds(*loads: dict[str, Any], idle: tuple[int | None, int | None] = (20, 10)) -> list[Round]:
+def rounds(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> list[Round]:
     """One slice each."""
     check = Check(0.1, Fingerprint(), (), True, False, *idle)
     return [Round(at, check, (Slice(0, "", document, 0.0),)) for at, document in enumerate(loads)]
 
 
-def of(*loads: dict[str, Any], idle: tuple[int | None, int | None] = (20, 10)) -> Figures:
+def of(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> Figures:
     found = figures(rounds(*loads, idle=idle))
     assert found is not None
     return found
@@ -89,7 +89,8 @@ def test_a_server_that_was_not_seen_has_its_throughput_only() -> None:
 def test_of_an_open_loop_those_in_time_are_a_share_of_all_that_were_due() -> None:
     """The first slice was asked for 1100 requests by chance, and had 990 answers at its end; the second 900 and all."""
     documents = ({"requests": 1080, "errors": {"timeout": 20}, "rps": 990.0}, {"requests": 900, "rps": 900.0})
-    slices = tuple(Slice(0, "", {**load({}), "elapsed_s": 1.0, **document}, 0.0, 1000.0) for document in documents)
+    loads: list[Any] = [{**load({}), "elapsed_s": 1.0, **document} for document in documents]
+    slices = tuple(Slice(0, "", one, 0.0, 1000.0) for one in loads)
     found = figures([Round(1, CHECK, slices)])
     assert found is not None
     assert found.rate_asked == pytest.approx(1000)
@@ -120,9 +121,9 @@ def test_a_ratio_compares_slices_of_one_pass_where_both_have_a_figure() -> None:
 
 
 def test_latencies_have_intervals_in_an_open_loop_alone() -> None:
+    one: Any = {**load({}), "elapsed_s": 1.0}
     closed, open_ = (
-        figures([Round(at, CHECK, (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)])
-        for rate, one in ((None, load({})), (1000.0, {**load({}), "elapsed_s": 1.0}))
+        figures([Round(at, CHECK, (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)]) for rate in (None, 1000.0)
     )
     assert closed is not None
     assert open_ is not None

@@ -1,0 +1,59 @@
+"""The last lines of a run, and what it ends with: whether anything usable was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from orchestrator.records.model import Record
+
+_COSTS = {
+    "images_s": "images {:.0f} s",
+    "rounds_s": "measuring {:.0f} s",
+    "overhead_s_per_cell": "overhead {:.2f} s per cell",
+    "orchestrator_cpu_share": "own CPU {:.1%} of a core",
+}
+NAMED = 2
+"""So many cells are named for each thing that spoilt them."""
+
+
+def costs_told(costs: Mapping[str, float | None]) -> Iterator[str]:
+    """What is known of them, in words."""
+    for name, text in _COSTS.items():
+        if (value := costs.get(name)) is not None:
+            yield text.format(value)
+
+
+def usable(record: Record) -> bool:
+    """Whether a cell has a result: a figure that is not void; of the install probe, an install that failed, too."""
+    if record.probe == "install":
+        return record.install is not None
+    void = any(verdict.effect == "void" for verdict in record.verdicts)
+    return record.outcome == "measured" and not void
+
+
+def why_unusable(records: Sequence[Record]) -> str:
+    """Why a run ends with exit code 1: nothing in it is usable, or a cell could not be judged; "" where it is fine."""
+    if not any(map(usable, records)):
+        return f"nothing usable was measured: {_by_reason(records)}" if records else "nothing was measured"
+    failed = [record for record in records if record.outcome == "not_judged"]
+    return f"some cells could not be judged, and keep their rounds: {_by_reason(failed)}" if failed else ""
+
+
+def _by_reason(records: Sequence[Record]) -> str:
+    """2 not started (a·…, b·…: no module named x); 1 void (c·…: no answer at all)."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for record in records:
+        found.setdefault(_spoilt(record), []).append(record.id)
+    return "; ".join(f"{len(ids)} {how} ({_named(ids)}: {why})" for (how, why), ids in found.items())
+
+
+def _spoilt(record: Record) -> tuple[str, str]:
+    void = next((verdict for verdict in record.verdicts if verdict.effect == "void"), None)
+    if record.outcome == "measured" and void:
+        return "void", f"{void.rule}, {void.text}"
+    return record.outcome.replace("_", " "), record.reason.line if record.reason else "no reason on record"
+
+
+def _named(ids: Sequence[str]) -> str:
+    more = len(ids) - NAMED
+    return ", ".join(ids[:NAMED]) + (f" and {more} more" if more > 0 else "")
