@@ -28,7 +28,7 @@ from orchestrator.cli.doctor import findings
 from orchestrator.cli.doctor import render as render_findings
 from orchestrator.cli.facts import gather, is_dead
 from orchestrator.cli.images import images_summary, images_table
-from orchestrator.cli.listing import listing_json, show_listing
+from orchestrator.cli.listing import listing_json, show_listing, tried_line
 from orchestrator.cli.progress import shown
 from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
@@ -40,6 +40,7 @@ from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.placement import place
+from orchestrator.measure.trial import try_each
 from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
 from orchestrator.records.judgement import judge_again
@@ -90,12 +91,20 @@ def list_cells(
     file: File = MATRIX,
     only: Only = None,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
+    check: Annotated[bool, typer.Option("--check", help="build and start each server once: does it work?")] = False,
+    engine: Annotated[EngineName, typer.Option(help="of --check; auto: docker where one answers, else local")] = "auto",
 ) -> None:
     """Show the cells of a suite, what is left out and why, and how long it would take.
 
-    Examples: `matrix list`, `matrix list throughput --only 'gunicorn*'`, `matrix list smoke --json`
+    With `--check` each server is built, started and checked once instead, as a run does it before any timing. Exit
+    code 1 where one of them would not be measured.
+
+    Examples: `matrix list`, `matrix list throughput --only 'gunicorn*' --check`, `matrix list smoke --json`
     """
     source = load_matrix(file)
+    if check:
+        _check(source, suite, only, choose_engine(engine, f"{datetime.now():%Y-%m-%dT%H-%M-%S-%f}-check", CACHE))
+        return
     selection = _selection(source, suite, only, cpus_of_auto())
     if as_json:
         sys.stdout.write(json.dumps(listing_json(selection), indent=1, ensure_ascii=False) + "\n")
@@ -284,6 +293,27 @@ def schema(
         return
     for name, document in documents.items():
         (write / f"{name}.schema.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+
+
+def _check(source: MatrixFile, suite: str, only: list[str] | None, engine: Engine) -> None:
+    """Try the servers of a suite, a line for each, and close the engine however it ends."""
+    failed = total = 0
+    try:
+        selection = _selection(source, suite, only, engine.facts.cpus)
+        if engine.facts.name == "local":
+            selection = one_flavour(selection)
+        err.print(f"engine: {engine.facts.name} {engine.facts.version} ({engine.facts.why})", markup=False)
+        with shown(err) as emit:
+            for tried in try_each(engine, source.matrix, selection.cells, emit):
+                total, failed = total + 1, failed + bool(tried.failures)
+                out.print(tried_line(tried), markup=False, soft_wrap=True)
+    except KeyboardInterrupt:
+        err.print("interrupted")
+        raise typer.Exit(INTERRUPTED) from None
+    finally:
+        engine.close()
+    err.print(f"{failed} of {total} servers would not be measured" if failed else f"all {total} servers work")
+    raise typer.Exit(1 if failed else 0)
 
 
 def _run(order: Order, engine: Engine) -> tuple[RunFile, list[Record]]:

@@ -1,4 +1,4 @@
-"""`matrix list`: the cells of a suite, what is left out and why, and how long it would take."""
+"""`matrix list`: the cells of a suite, what is left out and why, how long it would take, and whether they work."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from rich.table import Table
 
 from orchestrator.cells.expand import Selection
 from orchestrator.images.plan import images_of
+from orchestrator.measure.results import Check
+from orchestrator.measure.trial import Tried
 from orchestrator.records.precision import percent
 from orchestrator.spec.mistake import shown
 from orchestrator.spec.models import Matrix
@@ -69,6 +71,28 @@ def compared(selection: Selection) -> Iterator[str]:
         yield f"Each cell is compared with {selection.baseline} under the same load: (reference)."
     if selection.apart:
         yield f"Cells that differ in {' or '.join(selection.apart)} are not compared with each other."
+
+
+def tried_line(tried: Tried) -> str:
+    """`matrix list --check` of one server: what runs, or why it would not be measured."""
+    if tried.failures:
+        return f"FAILED  {tried.launch}: {'; '.join(failure.reason for failure in tried.failures)}"
+    return f"OK      {tried.launch}: {_seen(tried.check)}" if tried.check else f"OK      {tried.launch}"
+
+
+def _seen(check: Check) -> str:
+    """What an app tells of its server, in words; a field that it tells nothing of is left out."""
+    told = check.fingerprint
+    fields = {
+        "": f"{told.server or 'a server that is not known'} {told.server_version or ''}".strip(),
+        "loop ": told.loop,
+        "parser ": told.parser,
+        "worker class ": told.worker_class,
+    }
+    seen = [f"{name}{value}" for name, value in fields.items() if value]
+    kept = "keeps connections" if check.keepalive else "closes connections"
+    unverified = [f"not verified: {', '.join(check.unverified)}"] if check.unverified else []
+    return ", ".join([*seen, kept, f"ready in {check.ready_s:.2f} s", *unverified])
 
 
 def _duration(selection: Selection) -> str:

@@ -52,7 +52,7 @@ class Answered(Told):
         return f"{status}, {self.telling_headers()}body {shown(self.body)}"
 
     def telling_headers(self) -> str:
-        return "".join(f"{name}: {value}, " for name, value in self.headers if name.lower() in TELLING_HEADERS)
+        return "".join(f"{name.title()}: {value}, " for name, value in self.headers if name.lower() in TELLING_HEADERS)
 
 
 class Fetched(Told):

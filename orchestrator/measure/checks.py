@@ -141,7 +141,7 @@ def ended(running: Running, error: LoadFailed) -> ServerFailed | LoadFailed:
     In a container the server is PID 1: its end is the end of the agent in its namespace.
     """
     end = running.wait(ENDS_WITHIN_S)
-    return ServerFailed(f"the server {words_of(end, running.log())}") if end else error
+    return ServerFailed(words_of(end, running.log())) if end else error
 
 
 def compare(

@@ -249,14 +249,15 @@ class _Slices:
             self._fail(cell, running, error)
         else:
             self._slices[cell.id].append(found)
-            if any(found.load["errors"].values()) and (end := running.wait(0.0)):
-                self._fail(cell, running, ServerFailed(f"the server {words_of(end, running.log())}"))
+            if not _all_right(found.load) and (end := running.wait(0.0)):
+                self._fail(cell, running, ServerFailed(words_of(end, running.log())))
 
     def _fail(self, cell: Cell, running: Running, error: MatrixError) -> None:
         """Of a server that has ended, all cells fail."""
-        failure = self._failures[cell.id] = _failure("load", error, running)
         if isinstance(error, ServerFailed):
-            self._over[cell.launch_id] = failure
+            error = ServerFailed(f"the server {error.what}")
+            self._over[cell.launch_id] = _failure("load", error, running)
+        self._failures[cell.id] = _failure("load", error, running)
 
     def _arrivals(self, cell: Cell, seed: int) -> Arrivals | None:
         """None for a closed loop. Raises LoadFailed where there is no throughput to take a share of."""
@@ -271,6 +272,10 @@ class _Slices:
     def _round(self, cell: Cell) -> Round:
         started = self._started[cell.launch_id]
         return Round(self._number, started.check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
+
+
+def _all_right(load: Mapping[str, Any]) -> bool:
+    return bool(load["requests"]) and not any(load["errors"].values())
 
 
 def _slice(
