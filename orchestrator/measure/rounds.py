@@ -274,7 +274,7 @@ class _Slices:
         return Round(self._number, started.check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
 
 
-def _all_right(load: Mapping[str, Any]) -> bool:
+def _all_right(load: Load) -> bool:
     return bool(load["requests"]) and not any(load["errors"].values())
 
 
