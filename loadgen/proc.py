@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -22,6 +23,7 @@ class Usage:
 
     `started`, in ticks since boot, tells it from another process that has the same number later. `living` is False
     for one that ended and was not waited for yet. `allowed`: the CPUs of its threads, as the kernel lists them.
+    `unwaiting`: it ignores SIGCHLD, so that nobody gets the CPU time of its children when they end.
     """
 
     pid: int
@@ -36,6 +38,7 @@ class Usage:
     voluntary: int
     involuntary: int
     allowed: frozenset[str]
+    unwaiting: bool
 
     @property
     def life_s(self) -> float:
@@ -160,7 +163,14 @@ def _usage(pid: int) -> Usage | None:
         voluntary=sum(_status(text, "voluntary_ctxt_switches") for text in statuses),
         involuntary=sum(_status(text, "nonvoluntary_ctxt_switches") for text in statuses),
         allowed=frozenset(_allowed(text) for text in statuses) - {""} if living else frozenset(),
+        unwaiting=_ignores_children(statuses[0]),
     )
+
+
+def _ignores_children(text: str) -> bool:
+    """Whether SIGCHLD is in the mask `SigIgn` of a status file; see proc_pid_status(5) and waitpid(2)."""
+    mask = text.partition("\nSigIgn:")[2].partition("\n")[0].strip()
+    return bool(mask) and bool(int(mask, 16) >> (signal.SIGCHLD - 1) & 1)
 
 
 def _allowed(text: str) -> str:
@@ -198,8 +208,8 @@ def between(before: Reading, after: Reading, now: Memory) -> Json | None:
     - less the life up to the first reading of those that were there then and are no more.
 
     The last two are ticks and come to nothing where no process ended. What never comes to a process of the tree is not
-    seen: children whose parent ignores SIGCHLD, or that init or another process outside the tree waited for. Where
-    that leaves less than nothing to those that ended (`ended_s`), they count as nothing.
+    seen: children whose parent ignores SIGCHLD (`unwaiting`), or that init or another process outside the tree waited
+    for. Where that leaves less than nothing to those that ended (`ended_s`), they count as nothing.
     """
     lives, lived = _living(after), _living(before)
     if not lives:
@@ -220,6 +230,7 @@ def between(before: Reading, after: Reading, now: Memory) -> Json | None:
         "born": len(born),
         "ended": len((lived | born) - lives),
         "ended_s": ended_s,
+        "unwaiting": sum(after[key].unwaiting for key in lives),
         "threads": sum(usage.threads for usage in after.values()),
         "voluntary_switches": int(_grown(before, after, "voluntary")),
         "involuntary_switches": int(_grown(before, after, "involuntary")),

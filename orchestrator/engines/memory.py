@@ -290,6 +290,6 @@ def _server(cpu_s: float, restarts: int = 0) -> Json:
         "cpu_s": cpu_s, "user_s": cpu_s * 0.7, "system_s": cpu_s * 0.3, "rss_bytes": 40_000_000,
         "pss_bytes": 30_000_000,
         "peak_rss_bytes": 40_000_000, "processes": 1, "born": restarts, "ended": restarts,
-        "ended_s": cpu_s / 10 * (restarts > 0), "threads": 1, "voluntary_switches": 0,
+        "ended_s": cpu_s / 10 * (restarts > 0), "unwaiting": 0, "threads": 1, "voluntary_switches": 0,
         "involuntary_switches": 0,
     }  # fmt: skip

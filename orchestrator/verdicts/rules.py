@@ -165,7 +165,8 @@ def _host_saturated(facts: Facts, load: Load) -> str:
     steal = max(cpu["steal"] for cpu in host.values())
     if steal > STEAL_SHARE:
         return f"the hypervisor took {steal:.0%} of a CPU"
-    return f"other processes used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
+    unknown = ", or children that the server does not wait for," if server.get("unwaiting") else ""
+    return f"other processes{unknown} used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
 
 
 _SIDES: Mapping[Side, str] = {"server": "server", "client": "load generator"}

@@ -161,6 +161,11 @@ def test_neighbouring_stretches_add_up() -> None:
     assert sum(part["cpu_s"] for part in parts if part) == pytest.approx(0.3, abs=TICKS_S)
 
 
+@pytest.mark.parametrize(("way", "unwaiting"), [("SIG_IGN", 1), ("SIG_DFL", 0)])
+def test_who_ignores_the_end_of_children_is_told(way: str, unwaiting: int) -> None:
+    assert used(f"signal.signal(signal.SIGCHLD, signal.{way}); reading(); reading()")["unwaiting"] == unwaiting
+
+
 def test_a_tree_that_is_gone_has_no_figures() -> None:
     with tree("reading(); burn(0.01)") as process:
         before = read(process)
