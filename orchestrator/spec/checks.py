@@ -8,6 +8,7 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Iterator, Mapping
 
+from orchestrator.spec.command import shell_mistake
 from orchestrator.spec.mistake import Mistake, unknown
 from orchestrator.spec.models import Matrix
 from orchestrator.spec.requirement import pinned_versions
@@ -65,7 +66,12 @@ def _text_mistakes(path: FieldPath, text: str, valid: Mapping[str, str]) -> Iter
     try:
         found = placeholders(text)
     except ValueError as error:
-        yield Mistake(path, f"{text!r} cannot be read: {error}", "", "close braces and quotes; {{ is a brace")
+        yield Mistake(
+            path,
+            f"{text!r} cannot be read: {error}",
+            "",
+            "close braces and quotes, and let no backslash stand last; {{ is a brace",
+        )
         return
     for name in sorted(found - valid.keys()):
         yield unknown(path, "placeholder", name, valid)
@@ -76,16 +82,38 @@ def _command_mistakes(matrix: Matrix, variant: Variant) -> Iterator[Mistake]:
     if not variant.run:
         yield Mistake(run[:-1], "there is no launch command", "", "add run: NAME --bind {host}:{port} {app}")
         return
-    texts = {"run": variant.run, "options": variant.options, "tls": variant.tls}
-    found = [mistake for field, text in texts.items()
-             for mistake in _text_mistakes(_where(matrix, variant, field), text, PLACEHOLDERS)]  # fmt: skip
+    found = [mistake for part in _parts(matrix, variant) for mistake in _part_mistakes(*part)]
+    yield from found or _whole_mistakes(run, variant)
+
+
+def _parts(matrix: Matrix, variant: Variant) -> Iterator[tuple[FieldPath, str, Mapping[str, str]]]:
+    """Every text that a command is put together from: where it stands, and the placeholders that it may hold."""
+    yield _where(matrix, variant, "run"), variant.run, PLACEHOLDERS
+    yield _where(matrix, variant, "options"), variant.options, PLACEHOLDERS
+    yield _where(matrix, variant, "tls"), variant.tls, PLACEHOLDERS
+    yield _where(matrix, variant, "timeout"), variant.timeout, PLACEHOLDERS | {"timeout": "seconds"}
     if variant.shutdown:
         path = (*_where(matrix, variant, "shutdown"), "options")
-        found += _text_mistakes(path, variant.shutdown.options, PLACEHOLDERS | {"grace": "grace period"})
-    yield from found
-    if found:
-        return
-    used = frozenset().union(*map(placeholders, (*texts.values(), tuned(variant, 1).options)))
+        yield path, variant.shutdown.options, PLACEHOLDERS | {"grace": "grace period"}
+
+
+def _part_mistakes(path: FieldPath, text: str, valid: Mapping[str, str]) -> Iterator[Mistake]:
+    if for_shell := shell_mistake(text, begins=path[-1] == "run"):
+        word, step = for_shell
+        yield Mistake(path, f"{word!r} means something to a shell, and no shell runs this command", "", step)
+    else:
+        yield from _text_mistakes(path, text, valid)
+
+
+def _whole_mistakes(run: FieldPath, variant: Variant) -> Iterator[Mistake]:
+    """Mistakes of a command whose parts have none."""
+    whole = tuned(variant, 1)
+    used = frozenset().union(*map(placeholders, (variant.run, whole.options, variant.tls)))
+    if used.isdisjoint(("app", "module", "file")):
+        yield Mistake(
+            run, f"the command of {variant.name} names no application, and each of its cells is about one", "",
+            "put {app}, {module} or {file} into run or options",
+        )  # fmt: skip
     for needed, why in _needed(variant):
         if needed not in used:
             yield Mistake(

@@ -19,6 +19,7 @@ from pydantic import (
     Tag,
 )
 
+from orchestrator.spec.command import one_line
 from orchestrator.spec.requirement import distribution_name, each_once, pinned
 
 NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
@@ -55,6 +56,9 @@ Distribution = Annotated[str, AfterValidator(distribution_name)]
 """Written as on the index, kept as packages are compared: `mod_wsgi` becomes `mod-wsgi`."""
 
 Install = Annotated[tuple[Annotated[str, AfterValidator(pinned)], ...], AfterValidator(each_once)]
+
+Command = Annotated[str, AfterValidator(one_line)]
+"""A launch command or a part of one, in one line whatever lines it was written in."""
 
 T = TypeVar("T")
 
@@ -124,7 +128,7 @@ class Declares(Model):
 class Shutdown(Model):
     """What changes how a server ends: cells with `tuned: true` are started and stopped so."""
 
-    options: str = Field(default="", description="text added to {options}; {grace} is a grace period in seconds")
+    options: Command = Field(default="", description="text added to {options}; {grace} is a grace period in seconds")
     signal: StopSignal = Field(default="SIGTERM", description="what to stop it with: STOPSIGNAL of a Dockerfile")
 
 
@@ -140,14 +144,14 @@ class Entry(Model):
     compiled: tuple[Distribution, ...] = Field(
         default=(), description="distributions with native code: the mode acts on them"
     )
-    run: str = Field(default="", description="launch command with placeholders")
-    options: str = Field(default="", description="text for {options}; a variant's follows the server's")
-    tls: str = Field(default="", description="text added to {options} where TLS is on")
+    run: Command = Field(default="", description="launch command with placeholders")
+    options: Command = Field(default="", description="text for {options}; a variant's follows the server's")
+    tls: Command = Field(default="", description="text added to {options} where TLS is on")
     env: dict[str, str] = Field(default_factory=dict)
     supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
     system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
     reload: Literal["", "SIGHUP", "SIGUSR1", "SIGUSR2"] = Field(default="", description="signal to reload on, if any")
-    timeout: str = Field(default="", description="text added to {options} to end a worker after {timeout} s")
+    timeout: Command = Field(default="", description="text added to {options} to end a worker after {timeout} s")
     shutdown: Shutdown | None = Field(default=None, description="how to stop it without losing requests, if known")
     note: str = Field(default="", description="what a reader must know; printed with the results")
 

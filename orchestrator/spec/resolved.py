@@ -148,4 +148,4 @@ def _declared(package: str, variant: VariantEntry) -> Declares:
 
 
 def _joined(first: str, second: str) -> str:
-    return f"{first} {second}".strip()
+    return " ".join(filter(None, (first, second)))
