@@ -16,12 +16,18 @@ _OPERATOR = re.compile(r"\d*[<>]\S*|&>\S*|[|&;]{1,2}|\S+;|[()]|#\S*")
 _ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
 
 
+def without_null_byte(text: str) -> str:
+    """`text`, which is to be an argument or a variable of a process. Raises WrongText where it cannot."""
+    if "\0" in text:
+        raise WrongText(f"{text[:60]!r} holds a null byte, which no process can be given", next_step="leave it out")
+    return text
+
+
 def one_line(text: str) -> str:
     """The same command in one line: a backslash before a line break continues the line, as in a shell, and any other
     break between words is a blank. Raises WrongText for a null byte.
     """
-    if "\0" in text:
-        raise WrongText(f"{text[:60]!r} holds a null byte, which no command can", next_step="leave it out")
+    without_null_byte(text)
 
     def written(piece: re.Match[str]) -> str:
         if piece["gap"]:

@@ -19,10 +19,11 @@ from pydantic import (
     Tag,
 )
 
-from orchestrator.spec.command import one_line
+from orchestrator.spec.command import one_line, without_null_byte
 from orchestrator.spec.requirement import distribution_name, each_once, pinned
 
 NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
+VARIABLE, SYSTEM = r"^[A-Za-z_][A-Za-z0-9_]*$", r"^[a-z0-9][a-z0-9.+:=~_-]*$"
 Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Mode = Literal["wheel", "sdist"]
@@ -41,6 +42,8 @@ PositiveInt = Annotated[int, Field(gt=0, le=65536)]
 Threads = Annotated[int, Field(ge=0, le=65536)]
 Percent = Annotated[int, Field(ge=0, le=200)]
 Seconds = Annotated[float, Field(gt=0, le=3600)]
+Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
+System = Annotated[str, StringConstraints(pattern=SYSTEM)]
 Python = Annotated[str, StringConstraints(pattern=PYTHON)]
 
 NUMBER, WORD = UNION_TAGS = "[number]", "[word]"
@@ -108,8 +111,8 @@ class Workload(Model):
 class SystemPackages(Model):
     """Packages of the distribution: for the build stage, and for the final image."""
 
-    build: tuple[str, ...] = ()
-    run: tuple[str, ...] = ()
+    build: tuple[System, ...] = ()
+    run: tuple[System, ...] = ()
 
 
 class Declares(Model):
@@ -147,7 +150,7 @@ class Entry(Model):
     run: Command = Field(default="", description="launch command with placeholders")
     options: Command = Field(default="", description="text for {options}; a variant's follows the server's")
     tls: Command = Field(default="", description="text added to {options} where TLS is on")
-    env: dict[str, str] = Field(default_factory=dict)
+    env: dict[Variable, Annotated[str, AfterValidator(without_null_byte)]] = Field(default_factory=dict)
     supports: tuple[Feature, ...] = Field(default=(), description="a variant's are added to the server's")
     system: dict[str, SystemPackages] = Field(default_factory=dict, description="by flavour")
     reload: Literal["", "SIGHUP", "SIGUSR1", "SIGUSR2"] = Field(default="", description="signal to reload on, if any")

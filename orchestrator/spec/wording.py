@@ -11,7 +11,7 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import nearest
 from orchestrator.spec.mistake import WrongText, shown
-from orchestrator.spec.models import NAME, PATH, PYTHON, WORD, Matrix
+from orchestrator.spec.models import NAME, PATH, PYTHON, SYSTEM, VARIABLE, WORD, Matrix
 from orchestrator.spec.yaml_text import FieldPath
 
 Words = tuple[str, str, str]
@@ -31,6 +31,8 @@ _FORMS = {
     NAME: "a name of lower-case letters, digits and hyphens",
     PYTHON: 'a version of Python such as "3.13"',
     PATH: "a path that begins with /",
+    VARIABLE: "the name of an environment variable",
+    SYSTEM: "a package of the distribution such as libev-dev",
 }
 
 
