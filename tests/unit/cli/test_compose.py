@@ -78,7 +78,7 @@ def test_tls_needs_a_certificate_that_compose_has_not() -> None:
 
 def test_dollars_are_doubled() -> None:
     text = (ROOT / "matrix.yaml").read_text(encoding="utf-8")
-    matrix = parse_matrix(text.replace("waitress-serve --host", "waitress-serve --x=$HOME --host")).matrix
+    matrix = parse_matrix(text.replace("waitress-serve --host", "waitress-serve '--x=$HOME' --host")).matrix
     file = compose_file(matrix, expand(matrix, "quick", only=("waitress",)).cells, PLACEMENT)
     assert "--x=$$HOME" in file["services"]["waitress-slim-wheel-py3.13"]["command"]
 
