@@ -58,7 +58,7 @@ def _flat(read: Reading, records: Sequence[Record]) -> Table:
         main=tuple(column.title for column in shown if column.main),
         rows=rows(made, shown),
         costs=None,
-        note=note_of(figures, read.sign),
+        note=note_of(figures, read.sign, "In each comparison, rows"),
         missing=missing(made),
         footnotes=footnotes(made, letters),
         warnings=_by_comparison([(one.title, warnings(read, one.entries)) for one in compared]),

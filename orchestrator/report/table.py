@@ -182,10 +182,10 @@ def foremost(names: Sequence[str], first: Figure) -> list[str]:
     return sorted(names, key=lambda name: name != first)
 
 
-def note_of(figures: Collection[Figure], base: str) -> str:
+def note_of(figures: Collection[Figure], base: str, rows: str = "Rows") -> str:
     """What rows stand by, and that a ratio is no quotient of figures beside it."""
     told = listed([NOTES[figure].format(base=base) for figure in NOTES if figure in figures])
-    return f"Rows stand by {told}.{'' if 'asked' in figures else f' {NO_QUOTIENT}'}"
+    return f"{rows} stand by {told}.{'' if 'asked' in figures else f' {NO_QUOTIENT}'}"
 
 
 def open_columns(base: str) -> tuple[Column, ...]:
