@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.records.lifecycle import EndingCase
+from orchestrator.records.lifecycle import Ending, EndingCase
 from orchestrator.records.model import Record
 from orchestrator.report.fates import (
     IN_FLIGHT,
@@ -68,6 +68,7 @@ OVERVIEW = (
     "with the flags or the signal that its entry in matrix.yaml has for shutdown; one word stands for both. The last "
     "column names them where they turned dropped into kept, and nothing that did not."
 )
+SHOWN = "the first repetition of each; where they differ, the first in which the request was not answered"
 Pair = tuple[Record, EndingCase]
 
 
@@ -82,11 +83,16 @@ def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
 
 
 def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
-    """The same as panels of a picture: the first repetition of each row."""
+    """The same as panels of a picture, one repetition of each row."""
     return tuple(
-        Timeline(f"Shutdown: {title}", tuple((_label(pair), pair[1].repetitions[0]) for pair in pairs))
+        Timeline(f"Shutdown: {title}", tuple((_label(pair), _shown(pair[1])) for pair in pairs))
         for title, pairs in _groups(records).items()
     )
+
+
+def _shown(found: EndingCase) -> Ending:
+    """The first repetition; where they differ, the first that lost the request: no row looks better than it is."""
+    return next((one for one in found.repetitions if one.outcome != "answered"), found.repetitions[0])
 
 
 def _label(pair: Pair) -> str:
@@ -171,12 +177,12 @@ def _help(found: Found, columns: Sequence[Column]) -> str:
 
 
 def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
-    rows = tuple((name_of(record), flags(found), line(found.repetitions[0])) for record, found in pairs)
+    rows = tuple((name_of(record), flags(found), line(_shown(found))) for record, found in pairs)
     legend = (*_conclusions(pairs), *LEGEND)
     timeline = "server", "flags", "timeline"
     return (
         Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), legend, detail=True),
-        Sheet(f"Timeline: {title}", "the first repetition of each", timeline, rows, (SCALE,), detail=True),
+        Sheet(f"Timeline: {title}", SHOWN, timeline, rows, (SCALE,), detail=True),
     )
 
 

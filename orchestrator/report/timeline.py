@@ -60,8 +60,8 @@ def draw(axes: Axes, timeline: Timeline) -> None:
     axes.set_yticks(range(len(timeline.rows)), [plain(name) for name, _ in timeline.rows])
     axes.invert_yaxis()
     axes.set_xlabel(
-        "ms after the signal. Bar: the request in flight (green: answered, red: dropped, grey: the server served on); "
-        "×: exit of the server",
+        "ms after the signal. Bar: the request in flight (green: answered each time, red: dropped, grey: the server "
+        "served on); ×: exit of the server",
         fontsize=7,
     )
     axes.set_title(plain(timeline.title), loc="left", fontsize=9)

@@ -196,6 +196,22 @@ def test_a_timeline_has_request_signal_end_and_exit(ran: tuple[RunFile, list[Rec
     assert {len(text) for text in lines.values()} == {61}
 
 
+def test_a_request_that_was_lost_once_is_not_drawn_as_kept(ran: tuple[RunFile, list[Record]]) -> None:
+    _, records = ran
+    sections = {lifecycle.name_of(r): r.shutdown for r in records if r.shutdown and not r.cell.tuned}
+    kept, cut = (sections[name].cases[0] for name in ("uvicorn/standard", "daphne/twisted"))
+    ends = [*kept.repetitions[:3], cut.repetitions[0]]
+    mixed = kept.model_copy(update={"outcome": "mixed", "outcomes": {"answered": 3, "cut": 1}, "repetitions": ends})
+    changed = [
+        record.model_copy(update={"shutdown": record.shutdown.model_copy(update={"cases": [mixed]})})
+        for record in records
+        if record.shutdown and lifecycle.name_of(record) == "uvicorn/standard"
+    ]
+    assert all(ending.outcome == "cut" for panel in lifecycle.timelines(changed) for _, ending in panel.rows)
+    timelines = [sheet for sheet in lifecycle.sheets(changed) if sheet.title.startswith("Timeline")]
+    assert all("C" in row[-1] for sheet in timelines for row in sheet.rows)
+
+
 def test_pages_and_pictures_take_all_probes(tmp_path: Path) -> None:
     for suite in ("startup", "shutdown", "shutdown-cases", "deploy"):
         run_file, records = measured(tmp_path / suite, suite)
