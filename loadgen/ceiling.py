@@ -16,7 +16,8 @@ from itertools import product
 from pathlib import Path
 
 from loadgen.affinity import allowed
-from loadgen.errors import EngineError
+from loadgen.errors import EngineError, SpecError
+from loadgen.options import several, whole
 from loadgen.run import load
 from loadgen.spec import Expect, Json, LoadSpec, Tls
 
@@ -35,7 +36,7 @@ class Shape:
 def measure(shapes: list[Shape], *, duration_s: float, rounds: int) -> Json:
     """The ceiling of each shape: the median requests a second of `rounds` slices, shapes interleaved.
 
-    Client and responder are pinned to CPUs of their own where there are two. Raises EngineError.
+    Client and responder are pinned to CPUs of their own where there are two. Raises EngineError, or SpecError.
     """
     client, server = two_cpus()
     with ExitStack() as stack:
@@ -80,7 +81,7 @@ def two_cpus() -> tuple[int | None, int | None]:
 
 
 def _spec(shape: Shape, port: int, cert: Path | None, cpu: int | None, duration_s: float) -> LoadSpec:
-    return LoadSpec(
+    spec = LoadSpec(
         url=f"{'https' if shape.tls else 'http'}://127.0.0.1:{port}/",
         connections=shape.connections,
         duration_s=duration_s,
@@ -89,6 +90,7 @@ def _spec(shape: Shape, port: int, cert: Path | None, cpu: int | None, duration_
         tls=Tls(ca=str(cert) if shape.tls else None),
         cpus=() if cpu is None else (cpu,),
     )
+    return LoadSpec.from_json(spec.to_json())
 
 
 def certificate(folder: Path) -> Path:
@@ -124,18 +126,15 @@ def responder(body_bytes: int, cert: Path | None, cpu: int | None) -> Iterator[i
             process.kill()
 
 
-def _numbers(text: str) -> list[int]:
-    return [int(part) for part in text.split(",")]
-
-
 def main(argv: list[str]) -> int:
     """`loadgen ceiling`; the exit code."""
     parser = argparse.ArgumentParser(prog="loadgen ceiling", description=measure.__doc__)
     add = parser.add_argument
-    add("-c", "--connections", type=_numbers, default=[1, 8, 32, 128], metavar="N,N", help="default 1,8,32,128")
-    add("-b", "--body-bytes", type=_numbers, default=[23, 12_000], metavar="N,N", help="default 23,12000")
+    connections, sizes = several(whole(1, 100_000)), several(whole(0, 2**30))
+    add("-c", "--connections", type=connections, default=[1, 8, 32, 128], metavar="N,N", help="default 1,8,32,128")
+    add("-b", "--body-bytes", type=sizes, default=[23, 12_000], metavar="N,N", help="default 23,12000")
     add("-d", "--duration", type=float, default=0.5, metavar="S", help="of one slice (default 0.5)")
-    add("-n", "--rounds", type=int, default=5, help="slices of each shape (default 5)")
+    add("-n", "--rounds", type=whole(1, 1000), default=5, help="slices of each shape (default 5)")
     add("--tls", action="store_true", help="each shape over TLS too")
     add("--json", action="store_true")
     options = parser.parse_args(argv)
@@ -143,6 +142,8 @@ def main(argv: list[str]) -> int:
     shapes = [Shape(c, b, tls) for tls, b, c in product(schemes, options.body_bytes, options.connections)]
     try:
         found = measure(shapes, duration_s=options.duration, rounds=options.rounds)
+    except SpecError as error:
+        parser.error(str(error))
     except EngineError as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return 3

@@ -11,11 +11,14 @@ import os
 import signal
 import socket
 import ssl
+import sys
 from collections.abc import Callable
 from functools import partial
 from typing import NoReturn
 
 from loadgen.affinity import pinned
+from loadgen.errors import SpecError
+from loadgen.options import whole
 from loadgen.poller import system_poller
 from loadgen.stream import TlsStream
 
@@ -84,9 +87,12 @@ class Responder:
 
 
 def server_context(certificate: str, key: str) -> ssl.SSLContext:
-    """A TLS context of a server with this certificate."""
+    """A TLS context of a server with this certificate. Raises SpecError where the files are none."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
+    try:
+        context.load_cert_chain(certificate, key)
+    except OSError as error:
+        raise SpecError(f"{certificate}, {key}: not a certificate and its key: {error.strerror or error}") from error
     return context
 
 
@@ -94,17 +100,28 @@ def main(argv: list[str]) -> int:
     """`loadgen null`: print the port, then serve."""
     parser = argparse.ArgumentParser(prog="loadgen null", description="Answer every request with the same bytes.")
     parser.add_argument("--host", default="127.0.0.1")
-    parser.add_argument("--port", type=int, default=0, help="0: any free port (default)")
+    parser.add_argument("--port", type=whole(0, 65535), default=0, help="0: any free port (default)")
     body = parser.add_mutually_exclusive_group()
     body.add_argument("--body", default=None, help="the answer's body")
-    body.add_argument("--body-bytes", type=int, default=23, help="a body of so many letters (default 23)")
+    body.add_argument("--body-bytes", type=whole(0, 2**30), default=23, help="a body of so many letters (default 23)")
     parser.add_argument("--cert", help="serve TLS with this certificate, and --key")
     parser.add_argument("--key")
-    parser.add_argument("--cpu", type=int, help="pin to this CPU, where the system can")
+    parser.add_argument("--cpu", type=whole(0, 65535), help="pin to this CPU, where the system can")
     options = parser.parse_args(argv)
     if bool(options.cert) != bool(options.key):
         parser.error("--cert and --key go together")
-    content = b"x" * options.body_bytes if options.body is None else options.body.encode()
+    content = b"x" * options.body_bytes if options.body is None else os.fsencode(options.body)
+    try:
+        _serve(options, content)
+    except SpecError as error:
+        parser.error(str(error))
+    except OSError as error:
+        print(f"loadgen: {options.host}:{options.port}: {error.strerror or error}", file=sys.stderr)
+        return 3
+
+
+def _serve(options: argparse.Namespace, content: bytes) -> NoReturn:
+    """Serve until a signal ends the process. Raises SpecError, or OSError where it cannot listen."""
     context = server_context(options.cert, options.key) if options.cert else None
     cpus = () if options.cpu is None else (options.cpu,)
     with pinned(cpus), socket.create_server((options.host, options.port), backlog=1024) as listener:

@@ -80,17 +80,27 @@ MISUSED = {
     "a body file that is not there": ["http://127.0.0.1:1/", "-b", "@/no/such/file"],
     "no number": ["http://127.0.0.1:1/", "-d", "long"],
     "what another generator cannot do": ["http://127.0.0.1:1/", "--engine", "wrk", "-d", "0.5"],
+    "a CPU that is not there": ["http://127.0.0.1:1/", "--cpus", "4095"],
     "an unknown option": ["http://127.0.0.1:1/", "--conections", "2"],
     "no URL": [],
+    "no round": ["ceiling", "-n", "0"],
+    "no time": ["ceiling", "-d", "0", "-n", "1", "-c", "1", "-b", "1"],
+    "no connections": ["ceiling", "-c", "8,0"],
+    "no list": ["ceiling", "-b", "23;45"],
+    "less than nothing": ["null", "--body-bytes", "-1"],
+    "a port that is none": ["null", "--port", "65536"],
+    "a CPU that is not there, for the responder": ["null", "--cpu", "4095"],
+    "a certificate that is none": ["null", "--cert", "/dev/null", "--key", "/dev/null"],
+    "a certificate that is not there": ["null", "--cert", "/no/such", "--key", "/no/such"],
 }
 
 
 @pytest.mark.parametrize("name", MISUSED)
 def test_wrong_usage_ends_with_2_and_says_where(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as left:
-        cli.main(MISUSED[name])
+        command.main(MISUSED[name])
     assert left.value.code == 2
-    assert "loadgen: error: " in capsys.readouterr().err
+    assert ": error: " in capsys.readouterr().err
 
 
 def test_bytes_of_a_body_are_sent_as_they_were_typed(server: tuple[str, list[bytes]]) -> None:
@@ -114,6 +124,12 @@ def test_all_right_is_0_and_findings_are_1(capsys: pytest.CaptureFixture[str]) -
 def test_another_generator_that_is_not_installed_is_3(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     assert cli.main(["http://127.0.0.1:1/", "-w", "0", "-d", "1", "--engine", "wrk"]) == 3
+
+
+def test_a_port_that_is_taken_is_3(capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        assert command.main(["null", "--port", str(taken.getsockname()[1])]) == 3
+    assert "in use" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("more", [[], ["--processes", "2"]])

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 import shutil
+import socket
 from pathlib import Path
 
 import jsonschema
 import pytest
+from scripted import answer, request_of, served
 
 import loadgen
 from loadgen.ceiling import responder
-from loadgen.errors import EngineError
+from loadgen.errors import EngineError, SpecError
 from loadgen.run import load
 from loadgen.spec import LoadSpec
 
@@ -29,6 +31,29 @@ def test_an_engine_gives_a_result_of_the_same_schema(engine: str) -> None:
     assert result["requests"] > 0
     assert not any(result["errors"].values())
     assert result["latency"]["count"] >= result["requests"]
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engine_sends_what_the_built_in_generator_sends(engine: str) -> None:
+    if shutil.which(engine) is None:
+        pytest.skip(f"{engine} is not installed")
+    seen: set[tuple[bytes, bool]] = set()
+
+    def noted(conn: socket.socket) -> None:
+        while request := request_of(conn):
+            seen.add((request.split(b"\r\n")[0], "x: é\xa0\r\n".encode("latin-1") in request.replace(b"X: ", b"x: ")))
+            conn.sendall(answer())
+
+    with served(noted) as url:
+        for name in ("builtin", engine):
+            doc = {"url": f"{url}日本/a b?q=%41", "engine": name, "headers": [["X", "é\xa0"]]}
+            assert load(LoadSpec.from_json(doc))["requests"] > 0
+    assert seen == {(b"GET /%E6%97%A5%E6%9C%AC/a%20b?q=%41 HTTP/1.1", True)}
+
+
+def test_wrk_sends_a_field_once_so_two_of_a_name_are_refused() -> None:
+    with pytest.raises(SpecError, match=r"spec\.headers"):
+        load(LoadSpec("http://127.0.0.1:1/", engine="wrk", headers=(("X", "1"), ("x", "2"))))
 
 
 @pytest.mark.parametrize("engine", ENGINES)
