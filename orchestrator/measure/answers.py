@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from pydantic import Base64Bytes, BaseModel, ConfigDict, ValidationError
+from pydantic import Base64Bytes, BaseModel, ConfigDict, Field, ValidationError
 
 from orchestrator.errors import LoadFailed
 
@@ -58,7 +58,7 @@ class Answered(Told):
 class Fetched(Told):
     """Of `fetch`."""
 
-    answers: tuple[Answered, ...]
+    answers: tuple[Answered, ...] = Field(min_length=1)
 
 
 class Waited(Told):
@@ -68,6 +68,14 @@ class Waited(Told):
     seconds: float
     answer: Answered | None = None
     error: Problem | None = None
+
+
+class Begun(Told):
+    """Of `startup`: on the kernel's clock, the first connection and the first answer; and ten answers' times."""
+
+    accepted_ns: int
+    answered_ns: int
+    latencies_us: tuple[float, ...] = Field(min_length=10)
 
 
 class Sample(Told):

@@ -6,8 +6,6 @@ retry. Every request is accounted for: right, or lost and how; and when it was d
 
 from __future__ import annotations
 
-import json
-from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
@@ -22,6 +20,8 @@ from orchestrator.cells.model import Cell
 from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.answers import Fetched, parsed
+from orchestrator.measure.fingerprint import read_fingerprint
 from orchestrator.measure.images import failure_of
 from orchestrator.measure.lifecycle import MS, NS, asked, clock_of, observers, start_ready
 from orchestrator.measure.results import Failure, Section
@@ -142,9 +142,9 @@ def _worker(scene: Scene) -> tuple[int, str]:
     """A process that answers, and is not the root. Raises ServerFailed."""
     request = {"method": "GET", "url": scene.first.url + "/fingerprint"}
     for _ in range(20):
-        (answer,) = scene.observer.agent.ask("fetch", requests=[request])["answers"]
-        pid = int(json.loads(b64decode(answer["body"]))["pid"])
-        if pid != scene.first.root_pid:
+        answer = parsed(Fetched, scene.observer.agent.ask("fetch", requests=[request]), "fetch").answers[0]
+        pid = read_fingerprint(answer.body).pid
+        if pid is not None and pid != scene.first.root_pid:
             return pid, "SIGKILL"
     raise ServerFailed("no process but its root answers: there is no worker to kill")
 

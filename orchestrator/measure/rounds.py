@@ -313,4 +313,6 @@ def drive(
     result = answer.get("result")
     if not isinstance(result, Mapping):
         raise LoadFailed("load: the load generator's answer holds no result")
+    if missing := sorted(Load.__required_keys__ - result.keys()):
+        raise LoadFailed(f"load: the load generator's answer lacks {', '.join(missing)}")
     return cast(Load, dict(result))

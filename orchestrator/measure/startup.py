@@ -6,17 +6,20 @@ when it becomes the server; its own CPU is taken off.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
+from pydantic import ValidationError
+
 from orchestrator.cells.model import Cell
 from orchestrator.engines.agent import Answer
+from orchestrator.engines.ends import telling_line, words_of
 from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
+from orchestrator.measure.answers import Begun, Sampled, Told, parsed
 from orchestrator.measure.checks import READY_WITHIN_S
 from orchestrator.measure.images import failure_of
 from orchestrator.measure.lifecycle import MS, NS, QUICK, QUICK_BODY, asked, clock_of, observers
@@ -67,31 +70,49 @@ def _call(work: Callable[[], None]) -> None:
 
 
 def _figures(running: Running, answer: Answer) -> Section:
-    if not answer["ok"]:
-        said = [line for line in running.log().splitlines() if line.strip() and not line.startswith(MARK)]
-        raise ServerFailed(
-            (said or [f"no right answer within {READY_WITHIN_S:.0f} s: {answer['error']['message']}"])[-1]
-        )
-    mark = mark_of(running.log())
-    sample = running.signaller.ask("sample", pid=running.root_pid)["sample"]
+    if answer.get("ok") is False:
+        raise _silent(running, answer)
+    begun, mark = parsed(Begun, answer, "startup"), mark_of(running.log())
+    sample = parsed(Sampled, running.signaller.ask("sample", pid=running.root_pid), "sample").sample
+    if sample is None:
+        raise LoadFailed("sample: the server's processes cannot be read")
     return {
-        "accepted_ms": round((answer["accepted_ns"] - mark["mark_ns"]) / MS, 3),
-        "answered_ms": round((answer["answered_ns"] - mark["mark_ns"]) / MS, 3),
-        "first_us": round(answer["latencies_us"][0], 1),
-        "tenth_us": round(answer["latencies_us"][9], 1),
-        "cpu_ms": round(sample["cpu_s"] * 1000 - mark["cpu_ns"] / MS, 3),
-        "rss_bytes": sample["rss_bytes"],
-        "pss_bytes": sample["pss_bytes"],
-        "processes": sample["processes"],
+        "accepted_ms": round((begun.accepted_ns - mark.mark_ns) / MS, 3),
+        "answered_ms": round((begun.answered_ns - mark.mark_ns) / MS, 3),
+        "first_us": round(begun.latencies_us[0], 1),
+        "tenth_us": round(begun.latencies_us[9], 1),
+        "cpu_ms": round(sample.cpu_s * 1000 - mark.cpu_ns / MS, 3),
+        "rss_bytes": sample.rss_bytes,
+        "pss_bytes": sample.pss_bytes,
+        "processes": sample.processes,
     }
 
 
-def mark_of(log: str) -> Mapping[str, int]:
+def _silent(running: Running, answer: Answer) -> ServerFailed:
+    """Why there was no right answer: the server's end, or what came in its place; and what its log tells."""
+    said = "\n".join(line for line in running.log().splitlines() if not line.startswith(MARK))
+    if end := running.wait(0.0):
+        return ServerFailed(words_of(end, said))
+    error = answer.get("error")
+    seen = error.get("message") if isinstance(error, Mapping) else None
+    log = f"; its log: {line}" if (line := telling_line(said)) else ""
+    return ServerFailed(f"no right answer within {READY_WITHIN_S:.0f} s: {seen or 'none at all'}{log}")
+
+
+class Mark(Told):
+    """The moment at which the command became the server, and the CPU that was used by then; in ns."""
+
+    mark_ns: int
+    cpu_ns: int
+
+
+def mark_of(log: str) -> Mark:
     """What mark.py said. Raises ServerFailed where it said nothing."""
     line = next((line for line in log.splitlines() if line.startswith(MARK)), "")
-    if not line:
-        raise ServerFailed("the start was not marked: the command did not run")
-    return dict(json.loads(line))
+    try:
+        return Mark.model_validate_json(line)
+    except ValidationError as error:
+        raise ServerFailed("the start was not marked: the command did not run") from error
 
 
 def spread(values: Sequence[Any]) -> Section | None:

@@ -15,7 +15,7 @@ from orchestrator.engines.docker import DockerEngine
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Engine, Limits
 from orchestrator.images.plan import ROOT
-from orchestrator.measure import checks
+from orchestrator.measure import checks, startup
 from orchestrator.pipeline import Order, run
 from orchestrator.records.model import Record
 from orchestrator.spec.loading import load_matrix
@@ -48,7 +48,7 @@ DYING = {
 }
 
 
-def measured(engine: Engine, folder: Path, modes: list[str]) -> dict[str, Record]:
+def measured(engine: Engine, folder: Path, modes: list[str], probe: str = "load") -> dict[str, Record]:
     """By mode: the record of a server in it, in a run beside one that works."""
     entry = {
         "protocol": "wsgi",
@@ -56,13 +56,15 @@ def measured(engine: Engine, folder: Path, modes: list[str]) -> dict[str, Record
         "run": START,
         "variants": {f"m{mode}": {"options": mode, "declares": {"server": "odd"}} for mode in ["works", *modes]},
     }
+    suite = {"axes": {"server": "all"}, **({"baseline": "odd/mworks", "schedule": SCHEDULE} if probe == "load" else
+                                           {"probe": probe, "schedule": {"rounds": 1}})}  # fmt: skip
     document = {
         "version": 1,
         "flavours": {"slim": {"base": "python:{python}-slim-trixie", "libc": "glibc", "standin": "slim"}},
         "apps": {"raw-wsgi": {"protocol": "wsgi", "module": "raw_wsgi"}},
         "workloads": {"item": {"path": "/items/42", "expect_body": '{"item_id":42,"q":null}'}},
         "servers": {"odd": entry},
-        "suites": {"odd": {"baseline": "odd/mworks", "axes": {"server": "all"}, "schedule": SCHEDULE}},
+        "suites": {"odd": suite},
     }
     (folder / "matrix.yaml").write_text(yaml.safe_dump(document))
     matrix = load_matrix(folder / "matrix.yaml").matrix
@@ -101,6 +103,17 @@ def test_a_server_that_dies_under_load_is_told_by_its_own_end(mode: str, local: 
     found = failures(local[mode])
     assert len(found) == ROUNDS
     assert all(line.startswith(DYING[mode]) for line in found)
+
+
+@pytest.mark.servers
+def test_the_startup_probe_says_it_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(startup, "READY_WITHIN_S", 3.0)
+    records = measured(LocalEngine(ROOT / ".cache"), tmp_path, ["500", "exits"], probe="startup")
+    lines = {mode: record.reason.line for mode, record in records.items() if record.reason}
+    assert lines.keys() == {"500", "exits"}
+    assert lines["exits"] == "ended with exit code 1: ValueError: no such worker: 'nope'"
+    assert lines["500"].startswith("no right answer within 3 s: ")
+    assert records["works"].startup
 
 
 @pytest.mark.docker

@@ -219,7 +219,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "wait": {"ok": True, "seconds": 0.1, "answer": None, "error": None},
     "fetch": {"ok": True, "answers": [{"status": 200, "body": "", "headers": []}]},
     "sample": {"ok": True, "sample": {"cpu_s": 0.1, "processes": 1, "wanting": 0}},
-    "load": {"ok": True},
+    "load": {"ok": True, "result": {"requests": 3, "rps": 3.0}},
 }
 
 

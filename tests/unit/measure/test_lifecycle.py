@@ -17,7 +17,7 @@ from orchestrator.images.plan import ROOT
 from orchestrator.measure.deploy import BIN_NS, disturbance
 from orchestrator.measure.lifecycle import MS, NS, Clock
 from orchestrator.measure.shutdown import places, repetition, summary
-from orchestrator.measure.startup import mark_of, spread
+from orchestrator.measure.startup import Mark, mark_of, spread
 from orchestrator.records.lifecycle import Disturbed, Ending
 from orchestrator.spec.loading import load_matrix
 from tests.unit.measure.conftest import Runner
@@ -134,7 +134,7 @@ def test_without_an_answer_before_there_is_nothing_to_compare_with() -> None:
 
 
 def test_a_start_is_marked_in_the_log() -> None:
-    assert mark_of('\nsomething\n{"mark_ns": 5, "cpu_ns": 2}\nready') == {"mark_ns": 5, "cpu_ns": 2}
+    assert mark_of('\nsomething\n{"mark_ns": 5, "cpu_ns": 2}\nready') == Mark(mark_ns=5, cpu_ns=2)
     with pytest.raises(ServerFailed):
         mark_of("nothing of the kind")
 
