@@ -156,6 +156,7 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
             break
         began = time.monotonic()
         plan = setting.plan
+        slices.expect(len(cells), number)
         rounds: dict[str, Round] = {}
         for group in setting.order.selection.side_by_side(cells):
             rounds |= measure_round(setting.engine, replace(plan, cells=group), number, slices.counting(costs))
@@ -204,18 +205,23 @@ class Slices:
 
     setting: Setting
     done: int
+    total: int | None = None
+
+    def expect(self, cells: int, number: int) -> None:
+        """From round `number` on there are so many cells: those that were given up before are not counted."""
+        schedule = self.setting.plan.schedule
+        ahead = (schedule.rounds - number + 1) * cells * schedule.slices
+        self.total = None if schedule.precision else self.done + ahead
 
     def counting(self, costs: Costs) -> Emit:
         """Passes events on, and adds up the time that slices took."""
-        plan = self.setting.plan
-        schedule, emit = plan.schedule, self.setting.emit
+        schedule, emit = self.setting.plan.schedule, self.setting.emit
         rounds = f"{schedule.max_rounds} at most" if schedule.precision else str(schedule.rounds)
-        total = None if schedule.precision else schedule.rounds * len(plan.cells) * schedule.slices
 
         def count_one(event: Event) -> None:
             if isinstance(event, SliceDone):
                 costs.planned_s += event.planned_s
-                event = replace(event, done=self.done + event.done, total=total)
+                event = replace(event, done=self.done + event.done, total=self.total)
             elif isinstance(event, ServersUp):
                 event = replace(event, rounds=rounds)
             emit(event)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
+import psutil
 import pytest
 
+from orchestrator.engines.containers import LABEL_OWNER, LABEL_RUN
+from orchestrator.engines.docker import connect
 from orchestrator.images.plan import ROOT
 from orchestrator.records.store import latest_run, read_run
 
+MATRIX = str(Path(sys.executable).with_name("matrix"))
 ENTRY = """servers:
   nextserver:
     protocol: asgi
@@ -29,7 +35,7 @@ ENGINES = [pytest.param("docker", marks=pytest.mark.docker), pytest.param("local
 
 
 def matrix(*words: str, file: Path) -> subprocess.CompletedProcess[str]:
-    command = [str(Path(sys.executable).with_name("matrix")), *words, "--file", str(file)]
+    command = [MATRIX, *words, "--file", str(file)]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=900)
 
 
@@ -77,6 +83,28 @@ def test_what_does_not_work_is_said_by_the_second_step(file: Path) -> None:
     assert "loop is asyncio.unix_events._UnixSelectorEventLoop, declared uvloop.Loop" in checked.stdout
     assert "ended with exit code 2: fastpysgi: error: unrecognized arguments: --no-such-flag" in checked.stdout
     assert "2 of 3 servers would not be measured" in checked.stderr
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_interrupt_of_the_second_step_leaves_nothing(engine: str, file: Path) -> None:
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # inherited by the background jobs of a script
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    command = [MATRIX, "list", "quick", "--check", "--engine", engine, "--only", "waitress*", "--file", str(file)]
+    process = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                               start_new_session=True)  # fmt: skip
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.startswith("image 2/2"):  # from here on servers are started
+            break
+    os.killpg(process.pid, signal.SIGINT)
+    left = {child.pid for child in psutil.Process(process.pid).children(recursive=True)}
+    _, words = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted" in words
+    assert not [pid for pid in left if psutil.pid_exists(pid)]
+    if engine == "docker":
+        ours = connect().containers.list(all=True, filters={"label": LABEL_RUN})
+        assert not [container for container in ours if container.labels[LABEL_OWNER].endswith(f":{process.pid}")]
 
 
 def test_the_readme_says_so() -> None:

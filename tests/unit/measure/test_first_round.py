@@ -163,6 +163,12 @@ def test_what_is_said_to_be_up_is_up(tmp_path: Path) -> None:
     assert all(up < 2 for up, _, _ in first)
 
 
+def test_the_slices_of_what_is_given_up_are_not_waited_for(tmp_path: Path) -> None:
+    _, told = smoke(tmp_path, MemoryEngine({WAITRESS: Behaviour(start_error="no module")}))
+    counts = [(event.done, event.total) for event in told if isinstance(event, SliceDone)]
+    assert counts[-1] == (3 * SLICES, 3 * SLICES)
+
+
 def test_where_nothing_works_the_run_ends_after_its_first_round(tmp_path: Path) -> None:
     broken = Behaviour(start_error="no module")
     engine = Changing({WAITRESS: broken, "uvicorn/standard": broken}, {})
