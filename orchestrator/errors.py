@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import difflib
 import traceback
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -86,6 +87,18 @@ class LoadFailed(MatrixError):
 
 class AgentGone(LoadFailed):
     """The load generator's process or container is no more."""
+
+
+@contextmanager
+def writing(path: Path, next_step: str) -> Iterator[None]:
+    """Raises EnvironmentProblem, with the system's own reason, where what is done inside cannot write to `path`."""
+    try:
+        yield
+    except BrokenPipeError:
+        raise  # the reader has seen enough
+    except OSError as error:
+        why = f"cannot be written: {error.strerror or error}"
+        raise EnvironmentProblem(why, place=Place(str(path)), next_step=next_step) from error
 
 
 def fault(error: Exception) -> str:

@@ -9,35 +9,34 @@ import json
 import signal
 import socket
 import sys
-from collections.abc import Callable
-from datetime import datetime
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 
 from orchestrator.cells.expand import Selection, expand, one_flavour
 from orchestrator.cli.bases import bases_of, make_bases
-from orchestrator.cli.closing import costs_told
+from orchestrator.cli.closing import costs_told, run_name, why_unusable
 from orchestrator.cli.compose import as_yaml, compose_file
 from orchestrator.cli.compose_setting import compose_setting, lay_ca
 from orchestrator.cli.doctor import exit_code as doctor_exit_code
-from orchestrator.cli.doctor import findings
+from orchestrator.cli.doctor import findings, warnings
 from orchestrator.cli.doctor import render as render_findings
-from orchestrator.cli.facts import gather, is_dead
+from orchestrator.cli.facts import gather, glance, is_dead
 from orchestrator.cli.images import images_summary, images_table
 from orchestrator.cli.listing import listing_json, show_listing, tried_line
 from orchestrator.cli.progress import shown
+from orchestrator.cli.showing import ANOTHER, PIPED_WIDTH, Form, show, show_inside
 from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
 from orchestrator.engines.inventory import held_images
-from orchestrator.engines.protocol import Engine
+from orchestrator.engines.protocol import Engine, EngineFacts
 from orchestrator.engines.survey import read_survey
-from orchestrator.errors import MatrixError, SpecError
+from orchestrator.errors import MatrixError, SpecError, writing
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.placement import place
 from orchestrator.measure.trial import try_each
@@ -45,25 +44,14 @@ from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
 from orchestrator.records.judgement import judge_again
 from orchestrator.records.model import Record, RunFile
-from orchestrator.records.store import latest_run, read_run
-from orchestrator.report import csv_text, json_text, markdown, picture, terminal
-from orchestrator.report.embed import embed
+from orchestrator.records.store import find_run, held, latest_run, read_run
 from orchestrator.spec.loading import MatrixFile, json_schema, load_matrix
+from orchestrator.spec.models import Matrix
 
-Form = Literal["terminal", "markdown", "csv", "json", "svg"]
-FORMS: dict[Form, Callable[[RunFile, list[Record]], str | bytes]] = {
-    "markdown": markdown.render,
-    "csv": csv_text.render,
-    "json": json_text.render,
-    "svg": picture.render,
-}
 CACHE = ROOT / ".cache"
 MATRIX = ROOT / "matrix.yaml"
 RESULTS = Path("results")
 INTERRUPTED = 130
-PIPED_WIDTH = 160
-"""Columns where the output is no terminal: wide enough for whole tables."""
-
 app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
@@ -134,21 +122,31 @@ def run(
 ) -> None:
     """Measure a suite: build images, start servers, drive load, write one JSON record per cell, show the tables.
 
+    Exit code 1 where no cell has a usable result (figures that are not void; of the install probe also an install that
+    failed), or one could not be judged; 3 where this machine cannot measure, or the folder cannot be written.
+
     Examples: `matrix run`, `matrix run smoke --engine local`, `matrix run throughput --only 'uvicorn*' --precision 3%`
     """
     source = load_matrix(file)
-    folder = resume or results / f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}"
+    earlier = read_run(resume)[0] if resume else None
+    folder = resume or results / run_name(suite)
     chosen = choose_engine("memory" if dry_run else engine, folder.name, CACHE)
     selection = _selection(source, suite, only, chosen.facts.cpus)
-    selection = with_stopping(selection, precision, max_rounds, read_run(resume)[0] if resume else None)
+    selection = with_stopping(selection, precision, max_rounds, earlier)
     if chosen.facts.name == "local":
         selection = one_flavour(selection)
     err.print(f"engine: {chosen.facts.name} {chosen.facts.version} ({chosen.facts.why})", markup=False)
-    run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
-    out.print(terminal.render(run_file, records))
+    with held(folder, new=resume is None):
+        if not dry_run:
+            _warn(source.matrix, folder, chosen.facts, selection)
+        run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
+    whole = show(out, err, "terminal", run_file, records, None)
     told = "".join(f", {text}" for text in costs_told(run_file.costs))
     err.print(f"\n{len(records)} records in {folder}{told}", markup=False, soft_wrap=True)
     err.print(f"the same again, or as markdown, csv, json, svg: matrix report {folder}", markup=False, soft_wrap=True)
+    if why := why_unusable(records):
+        err.print(why, markup=False, soft_wrap=True, style="red")
+    _end(not why and whole)
 
 
 @app.command()
@@ -162,23 +160,18 @@ def report(
     ] = None,
     results: Results = RESULTS,
 ) -> None:
-    """Show the tables of a run again, from its records alone.
+    """Show the tables of a run again, from its records alone. Exit code 1 where a record or a table had to be left out.
 
     Examples: `matrix report`, `matrix report FOLDER --format markdown`, `matrix report --format svg -O a.svg`
     """
-    run_file, records = read_run(run_folder or latest_run(results))
+    found = find_run(run_folder or latest_run(results))
+    for trouble in found.troubles:
+        err.print(trouble, markup=False, soft_wrap=True, style="yellow")
     if into is not None:
-        into.write_text(embed(into.read_text(), run_file.suite, markdown.excerpt(run_file, records)))
-        return
-    if form == "terminal":
-        out.print(terminal.render(run_file, records))
-        return
-    content = FORMS[form](run_file, records)
-    data = content if isinstance(content, bytes) else content.encode()
-    if output is None:
-        sys.stdout.buffer.write(data)
+        whole = show_inside(err, into, found.run, found.records)
     else:
-        output.write_bytes(data)
+        whole = show(out, err, form, found.run, found.records, output)
+    _end(whole and not found.troubles)
 
 
 @app.command()
@@ -187,8 +180,9 @@ def judge(run_folder: Annotated[Path, typer.Argument(help="a folder under result
 
     What was measured stays as it is; run.json says which code judged. Example: `matrix judge results/reference/aa`
     """
-    run_file, records = judge_again(run_folder)
-    out.print(terminal.render(run_file, records))
+    with held(run_folder, new=False):
+        run_file, records = judge_again(run_folder)
+    _end(show(out, err, "terminal", run_file, records, None))
 
 
 @app.command()
@@ -216,9 +210,12 @@ def compose(
     if output == Path("-"):
         sys.stdout.write(text)
         return
-    output.write_text(text)
+    with writing(output, ANOTHER):
+        output.write_text(text, encoding="utf-8")
     err.print(f"wrote {output}: how to use it stands at its top", markup=False)
-    if lay_ca():
+    with writing(ROOT / "images" / "host", "make it writable for the builds of Compose"):
+        laid = lay_ca()
+    if laid:
         err.print("the host's CA bundle is at images/host/ca.crt, for the builds (git ignores it)", markup=False)
 
 
@@ -291,8 +288,22 @@ def schema(
     if write is None:
         sys.stdout.write(json.dumps(documents["matrix"], indent=1) + "\n")
         return
-    for name, document in documents.items():
-        (write / f"{name}.schema.json").write_text(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    for name, content in documents.items():
+        path = write / f"{name}.schema.json"
+        with writing(path, "name a folder that is there: --write FOLDER"):
+            path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _warn(matrix: Matrix, folder: Path, engine: EngineFacts, selection: Selection) -> None:
+    """Say what would bend figures before time is spent on them."""
+    connections = max(cell.connections for cell in selection.cells)
+    for warning in warnings(glance(matrix, folder, engine, connections)):
+        err.print(warning, markup=False, soft_wrap=True, style="yellow")
+
+
+def _end(well: bool) -> None:
+    """Exit code 0, or 1 for a finding."""
+    raise typer.Exit(0 if well else 1)
 
 
 def _check(source: MatrixFile, suite: str, only: list[str] | None, engine: Engine) -> None:

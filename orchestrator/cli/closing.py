@@ -1,8 +1,10 @@
-"""The last lines of a run, and what it ends with: whether anything usable was measured."""
+"""What a run is called, its last lines, and what it ends with: whether anything usable was measured."""
 
 from __future__ import annotations
 
+import secrets
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 
 from orchestrator.records.model import Record
 
@@ -14,6 +16,11 @@ _COSTS = {
 }
 NAMED = 2
 """So many cells are named for each thing that spoilt them."""
+
+
+def run_name(suite: str) -> str:
+    """The id of a new run, and its folder's name: no two are the same, even where they start in the same second."""
+    return f"{datetime.now():%Y-%m-%dT%H-%M-%S}-{suite}-{secrets.token_hex(3)}"
 
 
 def costs_told(costs: Mapping[str, float | None]) -> Iterator[str]:
@@ -40,14 +47,22 @@ def why_unusable(records: Sequence[Record]) -> str:
 
 
 def _by_reason(records: Sequence[Record]) -> str:
-    """2 not started (a·…, b·…: no module named x); 1 void (c·…: no answer at all)."""
-    found: dict[tuple[str, str], list[str]] = {}
+    """2 not started (a·… and b·…: no module named x); 1 void (c·…: errors, 900 reset)."""
+    found: dict[str, dict[str, list[str]]] = {}
     for record in records:
-        found.setdefault(_spoilt(record), []).append(record.id)
-    return "; ".join(f"{len(ids)} {how} ({_named(ids)}: {why})" for (how, why), ids in found.items())
+        how, why = _spoilt(record)
+        found.setdefault(how, {}).setdefault(why, []).append(record.id)
+    return "; ".join(_told(how, whys) for how, whys in found.items())
+
+
+def _told(how: str, whys: Mapping[str, Sequence[str]]) -> str:
+    ids, first = [own for some in whys.values() for own in some], next(iter(whys))
+    others = " …" if len(whys) > 1 else ""
+    return f"{len(ids)} {how} ({_named(ids)}: {first}{others})"
 
 
 def _spoilt(record: Record) -> tuple[str, str]:
+    """What it came to, and why."""
     void = next((verdict for verdict in record.verdicts if verdict.effect == "void"), None)
     if record.outcome == "measured" and void:
         return "void", f"{void.rule}, {void.text}"

@@ -17,6 +17,12 @@ def findings(facts: Facts) -> tuple[Finding, ...]:
     return tuple(finding for rule in (*RUNNING, *MEASURING) for finding in rule(facts))
 
 
+def warnings(facts: Facts) -> tuple[str, ...]:
+    """A line with its cure for each thing that would bend figures."""
+    found = (finding for rule in MEASURING for finding in rule(facts) if finding.severity != "ok")
+    return tuple(f"{one.severity}: {one.check}: {one.text}" + (f" -> {one.cure}" if one.cure else "") for one in found)
+
+
 def exit_code(found: Sequence[Finding]) -> int:
     """0: nothing bad; 1: something is; 3: neither engine can run."""
     if frozenset().union(*(finding.stops for finding in found)) >= BOTH:

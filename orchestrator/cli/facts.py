@@ -17,7 +17,7 @@ import psutil
 from orchestrator.cli.machine import Machine, read_machine
 from orchestrator.engines.bases import standin_reference
 from orchestrator.engines.docker import DockerEngine, connect, has_image, registry_trouble
-from orchestrator.engines.protocol import Box
+from orchestrator.engines.protocol import Box, EngineFacts
 from orchestrator.engines.survey import Leftover, Survey, read_survey
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
@@ -75,6 +75,28 @@ def gather(matrix: Matrix, folder: Path) -> Facts:
         client_cpus=placement.client,
         most_connections=max(max(suite.axes.connections) for suite in matrix.suites.values()),
         box=_box(client, placement.client) if client else None,
+    )
+
+
+def glance(matrix: Matrix, folder: Path, engine: EngineFacts, connections: int) -> Facts:
+    """What bends figures and can be seen within a second: no registry and no index is asked, no container is made.
+
+    `connections`: the most that are opened at once.
+    """
+    machine = read_machine(folder)
+    client = _engine()[0] if engine.name == "docker" else None
+    docker = read_survey(client) if client else None
+    placement = place(matrix.cpus, engine.cpus)
+    return Facts(
+        machine=machine,
+        docker=docker,
+        docker_trouble="",
+        bases=(),
+        index_trouble="",
+        dead=tuple(one for one in docker.containers if is_dead(one, machine.hostname)) if docker else (),
+        server_cpus=placement.server,
+        client_cpus=placement.client,
+        most_connections=connections,
     )
 
 

@@ -32,6 +32,7 @@ from orchestrator.engines.attach import AttachedChannel
 from orchestrator.engines.bases import MUSL, find_base
 from orchestrator.engines.containers import (
     LABEL_KIND,
+    LABEL_OWNER,
     LABEL_RUN,
     LIMITS,
     PORT,
@@ -39,6 +40,7 @@ from orchestrator.engines.containers import (
     agent_beside,
     agent_options,
     labels,
+    owner,
     server_options,
     signaller_of,
 )
@@ -134,9 +136,9 @@ def _without(client: docker.DockerClient) -> str:
     return f"; without the credentials of {missing}, which is not installed" if missing else ""
 
 
-def remove_containers(client: docker.DockerClient, run: str) -> int:
-    """Remove the containers of a run, running ones too; how many there were."""
-    containers = list(_ours(client, run))
+def remove_containers(client: docker.DockerClient, run: str, owner: str = "") -> int:
+    """Remove the containers of a run, running ones too, of one owner alone where it is given; how many there were."""
+    containers = list(_ours(client, run, owner))
     for container in containers:
         _remove(container)
     return len(containers)
@@ -507,7 +509,7 @@ class DockerEngine:
         while self._steps and time.monotonic() < deadline:
             time.sleep(POLL_S)
         with self._making:  # what is being made now is there to be removed; nothing is made after it
-            remove_containers(self._client, self._run)
+            remove_containers(self._client, self._run, owner())
 
 
 @contextlib.contextmanager
@@ -530,8 +532,9 @@ def _readable_credentials() -> Iterator[None]:
         raise DockerException(f"what a credential helper answers cannot be read: {_first_line(error)}") from error
 
 
-def _ours(client: docker.DockerClient, run: str) -> Iterator[Container]:
-    yield from client.containers.list(all=True, filters={"label": f"{LABEL_RUN}={run}"})
+def _ours(client: docker.DockerClient, run: str, owner: str) -> Iterator[Container]:
+    labels = [f"{LABEL_RUN}={run}", *([f"{LABEL_OWNER}={owner}"] if owner else [])]
+    yield from client.containers.list(all=True, filters={"label": labels})
 
 
 def _remove(container: Container) -> None:

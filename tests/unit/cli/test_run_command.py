@@ -7,21 +7,27 @@ import json
 import signal
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 import typer
 from rich.console import Console
 
 from orchestrator.cli import app as cli
+from orchestrator.cli.closing import run_name
+from orchestrator.cli.machine import read_machine
 from orchestrator.cli.progress import shown
+from orchestrator.cli.showing import FORMS
 from orchestrator.cli.stopping import share
 from orchestrator.engines.local import own_cpus
+from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.images.plan import ROOT
 from orchestrator.measure.events import ServersUp, SliceDone
 from orchestrator.measure.placement import place
 from orchestrator.records.model import RunFile
-from orchestrator.records.store import latest_run, read_run
+from orchestrator.records.store import find_run, latest_run, read_run
 from orchestrator.spec.models import Cpus
 from orchestrator.verdicts import stats
 from tests.servers.engine_api import engine_api
@@ -44,6 +50,9 @@ suites:
   starts:
     probe: startup
     axes: {server: single, app: flask}
+  installed:
+    probe: install
+    axes: {server: single, app: flask}
 """
 
 
@@ -60,7 +69,8 @@ def matrix(
     monkeypatch.setattr(stats, "RESAMPLES", 200)
 
     def go(verb: str, *arguments: str) -> tuple[int, str, str]:
-        monkeypatch.setattr(sys, "argv", ["matrix", verb, *arguments, "--file", str(file)])
+        of_file = [] if verb in ("report", "judge", "schema") else ["--file", str(file)]
+        monkeypatch.setattr(sys, "argv", ["matrix", verb, *arguments, *of_file])
         with pytest.raises(SystemExit) as ended:
             cli.main()
         captured = capsys.readouterr()
@@ -233,3 +243,154 @@ def test_progress_in_a_log_takes_an_unknown_number_of_slices(monkeypatch: pytest
     assert console.file.getvalue().splitlines() == [  # type: ignore[attr-defined]
         "slice 7: a cell 1,234 rps", "slice 8/8, 0 s left: a cell no figure"
     ]  # fmt: skip
+
+
+def test_what_compose_and_schema_cannot_write_is_told_in_a_sentence(matrix: Cli, tmp_path: Path) -> None:
+    for arguments in (("compose", "one", "-O", str(tmp_path)), ("schema", "--write", str(tmp_path / "missing"))):
+        code, _, told = matrix(*arguments)
+        assert (code, "cannot be written: " in told) == (3, True), told
+
+
+def test_a_report_names_records_that_are_left_out_and_ends_with_1(matrix: Cli, tmp_path: Path) -> None:
+    matrix("run", "one", "--dry-run", "--results", str(tmp_path / "results"))
+    folder = suite_of(tmp_path / "results")
+    assert matrix("report", str(folder))[0] == 0
+    next((folder / "cells").glob("single*")).write_text("{")
+    for form in ("terminal", "markdown", "csv", "json", "svg"):
+        code, shown_tables, told = matrix("report", str(folder), "--format", form)
+        assert (code, told.startswith("left out: ")) == (1, True)
+        assert "threaded/plain" in shown_tables
+
+
+def test_a_report_that_cannot_be_shown_is_a_sentence(
+    matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: object) -> str:
+        raise KeyError("a column")
+
+    matrix("run", "one", "--dry-run", "--results", str(tmp_path))
+    monkeypatch.setitem(FORMS, "csv", broken)
+    code, _, told = matrix("report", str(suite_of(tmp_path)), "--format", "csv")
+    assert (code, told.startswith("the report could not be shown, for a fault of this program: KeyError: ")) == (
+        1,
+        True,
+    )
+
+
+def test_a_report_on_the_terminal_goes_to_a_file_as_it_is(matrix: Cli, tmp_path: Path) -> None:
+    matrix("run", "one", "--dry-run", "--results", str(tmp_path / "results"))
+    _, shown_tables, _ = matrix("report", str(suite_of(tmp_path / "results")))
+    matrix("report", str(suite_of(tmp_path / "results")), "-O", str(tmp_path / "report.txt"))
+    assert (tmp_path / "report.txt").read_text(encoding="utf-8") == shown_tables
+
+
+def test_a_run_is_judged_again_and_shown(matrix: Cli, tmp_path: Path) -> None:
+    matrix("run", "one", "--dry-run", "--results", str(tmp_path))
+    _, before, _ = matrix("report", str(suite_of(tmp_path)))
+    assert matrix("judge", str(suite_of(tmp_path))) == (0, before, "")
+    assert matrix("judge", str(tmp_path))[0] == 2
+
+
+def test_machine_trouble_is_said_before_anything_is_built(
+    matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine = replace(read_machine(tmp_path), on_battery=True)
+    monkeypatch.setattr(cli, "choose_engine", lambda *_: MemoryEngine())
+    monkeypatch.setattr("orchestrator.cli.facts.read_machine", lambda _: machine)
+    code, _, told = matrix("run", "one", "--results", str(tmp_path / "results"))
+    lines = told.splitlines()
+    said = lines.index("bad: power: on battery: the machine saves power -> plug it in")
+    assert code == 0
+    assert 0 < said < next(at for at, line in enumerate(lines) if "round 1" in line)
+    _, _, of_a_dry_run = matrix("run", "one", "--dry-run", "--results", str(tmp_path / "results"))
+    assert "power" not in of_a_dry_run
+
+
+def suite_of(results: Path) -> Path:
+    """The one run under a folder."""
+    (folder,) = (path.parent for path in results.glob("*/run.json"))
+    return folder
+
+
+def test_two_runs_that_start_in_the_same_second_share_nothing(matrix: Cli, tmp_path: Path) -> None:
+    names = {run_name("one") for _ in range(200)}
+    assert len(names) == 200
+    for _ in range(2):
+        matrix("run", "one", "--dry-run", "--results", str(tmp_path))
+    runs = [find_run(path.parent) for path in tmp_path.glob("*/run.json")]
+    assert len({found.run.id for found in runs}) == 2
+    assert [{record.run for record in found.records} for found in runs] == [{found.run.id} for found in runs]
+
+
+FAILED: dict[str, tuple[str, dict[str, Behaviour], str]] = {
+    "not built": ("one", {"threaded": Behaviour(build_error="no index"), "single": Behaviour(build_error="no index")},
+                  "2 not built (threaded/plain·"),
+    "not started": ("one", {name: Behaviour(start_error="no module x") for name in ("threaded/plain", "single/plain")},
+                    "2 not started (threaded/plain·"),
+    "void": ("one", {name: Behaviour(errors={"reset": 900}) for name in ("threaded/plain", "single/plain")},
+             "2 void (threaded/plain·"),
+    "startup": ("starts", {"single/plain": Behaviour(start_error="no module x")}, "1 not started (single/plain·"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", FAILED)
+def test_a_run_without_anything_usable_ends_with_1_and_its_last_line_says_why(
+    case: str, matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    suite, behaviours, why = FAILED[case]
+    monkeypatch.setattr(cli, "choose_engine", lambda *_: MemoryEngine(behaviours))
+    code, _, told = matrix("run", suite, "--dry-run", "--results", str(tmp_path))
+    assert code == 1
+    assert told.splitlines()[-1].startswith(f"nothing usable was measured: {why}")
+
+
+def test_one_usable_cell_is_enough_and_a_cell_that_cannot_be_judged_is_a_finding(
+    matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def garbled(load: dict[str, Any]) -> dict[str, Any]:
+        return {**load, "latency": {**load["latency"], "histogram": "none"}}
+
+    for behaviour, ends in ((Behaviour(start_error="no module x"), 0), (Behaviour(load=garbled), 1)):
+        engine = MemoryEngine({"single/plain": behaviour})
+        monkeypatch.setattr(cli, "choose_engine", lambda *_, engine=engine: engine)
+        code, shown_tables, told = matrix("run", "one", "--dry-run", "--results", str(tmp_path))
+        assert code == ends
+        assert "threaded/plain" in shown_tables
+        assert ("some cells could not be judged" in told) == bool(ends)
+
+
+def test_a_failed_install_is_a_result_and_no_image_at_all_is_none(
+    matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for behaviour, ends in ((Behaviour(install_error="no compiler"), 0), (Behaviour(build_error="no index"), 1)):
+        engine = MemoryEngine({"single": behaviour})
+        monkeypatch.setattr(cli, "choose_engine", lambda *_, engine=engine: engine)
+        assert matrix("run", "installed", "--dry-run", "--results", str(tmp_path))[0] == ends
+
+
+@pytest.mark.parametrize("suite", ["starts", "installed"])
+def test_the_last_lines_print_only_what_is_known(suite: str, matrix: Cli, tmp_path: Path) -> None:
+    _, _, told = matrix("run", suite, "--dry-run", "--results", str(tmp_path))
+    assert "measuring" in told
+    assert "overhead" not in told
+    assert "own CPU" not in told
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_anything_is_built(matrix: Cli, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    code, _, told = matrix("run", "one", "--dry-run", "--results", str(tmp_path / "file"))
+    assert code == 3
+    assert "cannot be written: " in told
+    assert "image" not in told
+
+
+@pytest.mark.parametrize("where", ["/dev/full", "folder", "folder/missing/file", "/proc/x"])
+@pytest.mark.parametrize("form", ["terminal", "markdown", "csv", "json", "svg"])
+def test_a_file_that_cannot_be_written_is_told_in_a_sentence(
+    where: str, form: str, matrix: Cli, tmp_path: Path
+) -> None:
+    (tmp_path / "folder").mkdir()
+    matrix("run", "one", "--dry-run", "--results", str(tmp_path / "results"))
+    folder = suite_of(tmp_path / "results")
+    code, _, told = matrix("report", str(folder), "--format", form, "-O", str(tmp_path / where))
+    assert (code, "cannot be written: " in told, "-> name another file: -O FILE" in told) == (3, True, True)
