@@ -91,7 +91,7 @@ def list_cells(
     """
     source = load_matrix(file)
     if check:
-        _check(source, suite, only, choose_engine(engine, f"{datetime.now():%Y-%m-%dT%H-%M-%S-%f}-check", CACHE))
+        _check(source, suite, only, choose_engine(engine, run_name("check"), CACHE))
         return
     selection = _selection(source, suite, only, cpus_of_auto())
     if as_json:
