@@ -75,6 +75,9 @@ def left_out(run: RunFile) -> tuple[LeftOut, ...]:
 def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     state = "complete" if run.complete else f"not complete: {_progress(run, records)} on record"
     yield f"Run {run.id} of suite {run.suite}, started {run.started}, {state}."
+    if run.judged and run.judged.digest != run.code.get("digest"):
+        measuring, judging = run.code.get("commit", "unknown"), run.judged
+        yield f"Measured by the code of commit {measuring}; judged again by that of {judging.commit} at {judging.at}."
     engine = run.engine
     why = f": {engine['why']}" if engine.get("why") else ""
     yield f"Engine {engine.get('name')} {engine.get('version', '')}".rstrip() + why + "."

@@ -41,3 +41,11 @@ def test_the_sentence_stands_in_the_report(form: str) -> None:
 
 def test_a_whole_report_has_no_failures() -> None:
     assert json.loads(RENDERINGS["json"](run_file(sample()), sample()))["failures"] == []
+
+
+def test_a_run_that_was_judged_by_other_code_than_measured_it_says_so() -> None:
+    by = {"commit": "1111111", "digest": "11", "at": "2026-02-01T00:00:00+00:00"}
+    told = "Measured by the code of commit 0000000; judged again by that of 1111111 at 2026-02-01T00:00:00+00:00."
+    for digest, expected in (("00", True), ("11", False)):
+        run = run_file(sample(), code={"commit": "0000000", "digest": digest}, judged=by)
+        assert (told in document(run, sample()).facts) == expected
