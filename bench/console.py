@@ -6,7 +6,7 @@ import sys
 from collections.abc import Callable
 
 from orchestrator.errors import MatrixError
-from orchestrator.measure.events import Told
+from orchestrator.probes.events import Told
 
 INTERRUPTED = 130
 

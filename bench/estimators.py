@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from orchestrator.verdicts.stats import NORMAL, student
+from orchestrator.judge.stats import NORMAL, student
 
 Array = npt.NDArray[np.float64]
 Location = Callable[[Array], Array]

@@ -32,8 +32,8 @@ from bench.slices import Slice, slice_of
 from orchestrator.engines.protocol import Engine
 from orchestrator.errors import LoadFailed, MatrixError, SpecError
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.rounds import measure_round
-from orchestrator.spec.models import Schedule
+from orchestrator.matrix.models import Schedule
+from orchestrator.probes.rounds import measure_round
 
 OUT = ROOT / "results" / "method.jsonl"
 RUNS = 3

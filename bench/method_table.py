@@ -16,7 +16,7 @@ from bench import estimators
 from bench.estimators import Array, Located, Location, wilson
 from bench.lines import Line
 from bench.slices import METRICS, Metric, Slice, metrics_of
-from orchestrator.verdicts import stats
+from orchestrator.judge import stats
 
 SCHEMA = "method-bench/1"
 BASELINE, AGAIN, SLOW = "baseline", "again", "slow"

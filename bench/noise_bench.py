@@ -27,7 +27,7 @@ from bench.sides import Server, matrix_of, null_server, opened, sides_of, starte
 from orchestrator.engines.protocol import Engine
 from orchestrator.errors import LoadFailed
 from orchestrator.images.plan import ROOT
-from orchestrator.spec.models import Schedule
+from orchestrator.matrix.models import Schedule
 
 OUT = ROOT / "results" / "noise.jsonl"
 WARMUP_S, FIRST_WARMUP_S = 0.05, 1.0

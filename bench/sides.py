@@ -14,21 +14,21 @@ from statistics import median
 from types import FrameType
 
 from bench.slices import Slice, slice_of
-from orchestrator.cells.expand import expand
-from orchestrator.cells.model import Cell
 from orchestrator.engines.choose import EngineName, choose_engine
 from orchestrator.engines.protocol import Engine, Launch, Running
 from orchestrator.errors import LoadFailed, SpecError
 from orchestrator.images.plan import ROOT, images_of
-from orchestrator.measure.ceiling import responder
-from orchestrator.measure.checks import Expected, learn_answer, wait_ready
-from orchestrator.measure.events import Emit
-from orchestrator.measure.images import build_all, failure_of
-from orchestrator.measure.placement import place
-from orchestrator.measure.results import Failure
-from orchestrator.measure.rounds import Plan, drive, start_server
-from orchestrator.spec.loading import load_matrix
-from orchestrator.spec.models import Axes, Matrix, Schedule, Suite, Workload
+from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.matrix.models import Axes, Matrix, Schedule, Suite, Workload
+from orchestrator.probes.ceiling import responder
+from orchestrator.probes.checks import Expected, learn_answer, wait_ready
+from orchestrator.probes.events import Emit
+from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.placement import place
+from orchestrator.probes.results import Failure
+from orchestrator.probes.rounds import Plan, drive, start_server
 
 RAW_APPS = ("raw-asgi", "raw-wsgi", "raw-rsgi")
 SUITE = "method"

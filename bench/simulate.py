@@ -13,7 +13,7 @@ from statistics import median
 import numpy as np
 
 from bench.estimators import Array, by_components, by_rounds, located_mean, located_trimmed
-from orchestrator.verdicts import stats
+from orchestrator.judge import stats
 
 DRIFT = 0.05
 TIMES = 400

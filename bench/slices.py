@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from orchestrator.errors import LoadFailed
-from orchestrator.measure.load import Load
-from orchestrator.verdicts.summary import cpu_us_of, rps_of
+from orchestrator.judge.summary import cpu_us_of, rps_of
+from orchestrator.probes.load import Load
 
 Metric = Literal["rps", "cpu_us"]
 METRICS: Mapping[Metric, str] = {"rps": "requests per second", "cpu_us": "server CPU per request"}

@@ -102,7 +102,7 @@ def writing(path: Path, next_step: str) -> Iterator[None]:
 
 
 def fault(error: Exception) -> str:
-    """A mistake of this program in one line: TypeError: not a number (orchestrator/verdicts/summary.py:117)."""
+    """A mistake of this program in one line: TypeError: not a number (orchestrator/judge/summary.py:117)."""
     frames = traceback.extract_tb(error.__traceback__)
     ours = [frame for frame in frames if Path(frame.filename).is_relative_to(ROOT)] or frames
     first = (str(error).splitlines() or [""])[0]

@@ -14,24 +14,24 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from orchestrator.cells.expand import Selection
-from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
+from orchestrator.evidence.model import CeilingRecord, Record, RunFile
+from orchestrator.evidence.store import read_run, write_records, write_run
 from orchestrator.images.plan import BuiltImage, images_of
-from orchestrator.measure.ceiling import Ceiling, Comparison, ceilings
-from orchestrator.measure.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
-from orchestrator.measure.images import build_all, failure_of
-from orchestrator.measure.placement import place
-from orchestrator.measure.probes import PROBES, Probe
-from orchestrator.measure.results import Failure, Round
-from orchestrator.measure.rounds import Plan, hopeless, measure_round
-from orchestrator.records.assemble import Judging, Measured, evidence, judged, probed_record, rounds_of
-from orchestrator.records.judgement import code_version, judgement
-from orchestrator.records.model import CeilingRecord, Record, RunFile
-from orchestrator.records.precision import progress, stopped, unfinished, wide
-from orchestrator.records.store import read_run, write_records, write_run
-from orchestrator.spec.models import Matrix
+from orchestrator.judge.assemble import Judging, Measured, evidence, judged, probed_record, rounds_of
+from orchestrator.judge.judgement import code_version, judgement
+from orchestrator.judge.precision import progress, stopped, unfinished, wide
+from orchestrator.matrix.cell import Cell, ImageKey
+from orchestrator.matrix.expand import Selection
+from orchestrator.matrix.models import Matrix
+from orchestrator.probes.ceiling import Ceiling, Comparison, ceilings
+from orchestrator.probes.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
+from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.placement import place
+from orchestrator.probes.probes import PROBES, Probe
+from orchestrator.probes.results import Failure, Round
+from orchestrator.probes.rounds import Plan, hopeless, measure_round
 
 STOPPING = ("precision", "max_rounds")
 """Fields of a schedule that say when to stop, not how to measure: a run goes on under others."""

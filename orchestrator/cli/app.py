@@ -16,37 +16,37 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
-from orchestrator.cells.expand import Selection, expand, one_flavour
-from orchestrator.cli.bases import bases_of, make_bases
 from orchestrator.cli.closing import costs_told, run_name, why_unusable
-from orchestrator.cli.compose import as_yaml, compose_file
-from orchestrator.cli.compose_setting import compose_setting, lay_ca
-from orchestrator.cli.doctor import exit_code as doctor_exit_code
-from orchestrator.cli.doctor import findings, warnings
-from orchestrator.cli.doctor import render as render_findings
-from orchestrator.cli.facts import gather, glance, is_dead
 from orchestrator.cli.images import images_summary, images_table
 from orchestrator.cli.listing import listing_json, show_listing, tried_line
 from orchestrator.cli.progress import shown
 from orchestrator.cli.showing import ANOTHER, PIPED_WIDTH, Form, show, show_inside
 from orchestrator.cli.stopping import share, with_stopping
-from orchestrator.cli.wheels import distributions, look_up, wheels_json, wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
 from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
 from orchestrator.engines.inventory import held_images
 from orchestrator.engines.protocol import Engine, EngineFacts
 from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError, writing
+from orchestrator.evidence.model import Record, RunFile
+from orchestrator.evidence.store import find_run, held, latest_run, read_run
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.placement import place
-from orchestrator.measure.trial import try_each
+from orchestrator.judge.judgement import judge_again
+from orchestrator.matrix.expand import Selection, expand, one_flavour
+from orchestrator.matrix.loading import MatrixFile, json_schema, load_matrix
+from orchestrator.matrix.models import Matrix
 from orchestrator.pipeline import Order
 from orchestrator.pipeline import run as run_pipeline
-from orchestrator.records.judgement import judge_again
-from orchestrator.records.model import Record, RunFile
-from orchestrator.records.store import find_run, held, latest_run, read_run
-from orchestrator.spec.loading import MatrixFile, json_schema, load_matrix
-from orchestrator.spec.models import Matrix
+from orchestrator.probes.placement import place
+from orchestrator.probes.trial import try_each
+from orchestrator.tools.bases import bases_of, make_bases
+from orchestrator.tools.compose import as_yaml, compose_file
+from orchestrator.tools.compose_setting import compose_setting, lay_ca
+from orchestrator.tools.doctor import exit_code as doctor_exit_code
+from orchestrator.tools.doctor import findings, warnings
+from orchestrator.tools.doctor import render as render_findings
+from orchestrator.tools.facts import gather, glance, is_dead
+from orchestrator.tools.wheels import distributions, look_up, wheels_json, wheels_table
 
 CACHE = ROOT / ".cache"
 MATRIX = ROOT / "matrix.yaml"

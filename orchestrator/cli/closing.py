@@ -6,7 +6,7 @@ import secrets
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
-from orchestrator.records.model import Record
+from orchestrator.evidence.model import Record
 
 _COSTS = {
     "images_s": "images {:.0f} s",

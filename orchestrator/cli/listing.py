@@ -9,13 +9,13 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from orchestrator.cells.expand import Selection
 from orchestrator.images.plan import images_of
-from orchestrator.measure.results import Check
-from orchestrator.measure.trial import Tried
-from orchestrator.records.precision import percent
-from orchestrator.spec.mistake import shown
-from orchestrator.spec.models import Matrix
+from orchestrator.judge.precision import percent
+from orchestrator.matrix.expand import Selection
+from orchestrator.matrix.mistake import shown
+from orchestrator.matrix.models import Matrix
+from orchestrator.probes.results import Check
+from orchestrator.probes.trial import Tried
 
 LEFT_OUT_SHOWN = 12
 

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-from orchestrator.measure.events import CellDone, Emit, Event, ImageReady, LaunchFailed, ServersUp, SliceDone, Told
+from orchestrator.probes.events import CellDone, Emit, Event, ImageReady, LaunchFailed, ServersUp, SliceDone, Told
 
 PLAIN_EVERY_S = 10.0
 REFRESH_HZ = 2

@@ -11,7 +11,7 @@ from typing import Literal
 from rich.console import Console
 
 from orchestrator.errors import MatrixError, Place, SpecError, fault, writing
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
 from orchestrator.report.document import document
 from orchestrator.report.embed import embed

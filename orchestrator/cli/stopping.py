@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import typer
 
-from orchestrator.cells.expand import Selection
 from orchestrator.errors import SpecError
-from orchestrator.records.model import RunFile
+from orchestrator.evidence.model import RunFile
+from orchestrator.matrix.expand import Selection
 
 
 def share(text: str) -> float:

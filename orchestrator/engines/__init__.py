@@ -1,1 +1,1 @@
-"""Stage 4: where images are built and servers run. `protocol.Engine` is the one seam; `choose.choose_engine` picks."""
+"""Where images are built and servers run. `protocol.Engine` is the one seam; `choose.choose_engine` picks."""

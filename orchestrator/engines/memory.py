@@ -25,7 +25,7 @@ from orchestrator.engines.invented import EXIT_NS, MemoryObserver, driven_open, 
 from orchestrator.engines.protocol import EngineFacts, Launch, Limits, Placement, Say, Seat
 from orchestrator.errors import BuildFailed, ServerFailed
 from orchestrator.images.plan import LOADGEN, BaseFacts, BuiltImage, ImageSpec
-from orchestrator.spec.requirement import pinned_versions
+from orchestrator.matrix.requirement import pinned_versions
 
 Json = dict[str, Any]
 ERROR_KINDS = ("refused", "reset", "closed_early", "timeout", "status", "wrong_body", "protocol")

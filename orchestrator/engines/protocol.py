@@ -9,7 +9,7 @@ from typing import Any, Literal, Protocol
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.ends import Exit
 from orchestrator.images.plan import BuiltImage, ImageSpec
-from orchestrator.spec.resolved import Variant
+from orchestrator.matrix.resolved import Variant
 
 Say = Callable[[str], None]
 """Takes one line for people: what is going on now."""

@@ -1,1 +1,1 @@
-"""Stage 3: a cell's image: what goes into it (`plan`), the host's settings (`host`), its files (`context`)."""
+"""A cell's image: what goes into it (`plan`), the host's settings (`host`), its files (`context`)."""

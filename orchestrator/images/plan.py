@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from orchestrator.cells.model import Cell, ImageKey
-from orchestrator.spec.models import Matrix, SystemPackages
-from orchestrator.spec.requirement import pinned_versions
-from orchestrator.spec.resolved import Variant
+from orchestrator.matrix.cell import Cell, ImageKey
+from orchestrator.matrix.models import Matrix, SystemPackages
+from orchestrator.matrix.requirement import pinned_versions
+from orchestrator.matrix.resolved import Variant
 
 ROOT = Path(__file__).resolve().parents[2]
 """The project: the folder that holds images/, loadgen/ and requirements/."""

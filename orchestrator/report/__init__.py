@@ -1,4 +1,4 @@
-"""Stage 8: from a run's file and its records to what people read. Nothing here prints, measures or touches an engine.
+"""From a run's file and its records to what people read. Nothing here prints, measures or touches an engine.
 
 `document.document(run, records)` decides everything once: texts, ranks, marks, warnings, conclusions. The renderers
 only lay it out; each is `render(run, records)`:

@@ -6,7 +6,7 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 
-from orchestrator.records.model import Estimate, InstallSection, Record, RunFile, Summary
+from orchestrator.evidence.model import Estimate, InstallSection, Record, RunFile, Summary
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.entries import effects
 from orchestrator.report.installs import of_install

@@ -6,8 +6,8 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from orchestrator.records.lifecycle import DeployCase
-from orchestrator.records.model import Record
+from orchestrator.evidence.lifecycle import DeployCase
+from orchestrator.evidence.model import Record
 from orchestrator.report.lifecycle import missing, name_of, version_of
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, count, three

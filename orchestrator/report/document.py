@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Literal, TypeVar
 
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report import deploy, installs, lifecycle, startup
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.flat import flats

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.records.lifecycle import EndingCase
+from orchestrator.evidence.lifecycle import EndingCase
 from orchestrator.report.text import NONE, count, listed
 
 DROPPED = ("cut", "reset", "refused", "protocol", "wrong_body", "status", "open")

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS
 from orchestrator.report.conclusions import conclusions, warnings

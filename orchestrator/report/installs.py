@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from orchestrator.records.model import InstallSection, Record, RunFile
+from orchestrator.evidence.model import InstallSection, Record, RunFile
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, scaled, three
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from pydantic import TypeAdapter
 
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report.document import Document, document
 
 _ADAPTER = TypeAdapter(Document)

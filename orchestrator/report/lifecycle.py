@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.records.lifecycle import Ending, EndingCase
-from orchestrator.records.model import Record
+from orchestrator.evidence.lifecycle import Ending, EndingCase
+from orchestrator.evidence.model import Record
 from orchestrator.report.fates import (
     IN_FLIGHT,
     NOT_NEEDED,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.records.model import Estimate, Summary
+from orchestrator.evidence.model import Estimate, Summary
 from orchestrator.report.entries import Entry
 from orchestrator.report.text import NONE, interval, short, three
 

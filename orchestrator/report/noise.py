@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.records.model import Estimate
+from orchestrator.evidence.model import Estimate
 from orchestrator.report.entries import Entry
 from orchestrator.report.references import line, side, usable
 from orchestrator.report.text import listed

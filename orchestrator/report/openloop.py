@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.records.model import Record, Summary
+from orchestrator.evidence.model import Record, Summary
 from orchestrator.report.axes import WORDS
 from orchestrator.report.entries import Entry
 from orchestrator.report.measures import bare

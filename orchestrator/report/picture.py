@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from warnings import catch_warnings, simplefilter
 
 from orchestrator.errors import SpecError
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report import panel as of_pivot
 from orchestrator.report.document import Document, document
 from orchestrator.report.lifecycle import timelines

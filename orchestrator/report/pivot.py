@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from orchestrator.records.model import Estimate, Record, RunFile, Summary
+from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS, Value, ordered
 from orchestrator.report.conclusions import referred

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.cells.model import COMPARED
-from orchestrator.records.model import Estimate, Record, RunFile
+from orchestrator.evidence.model import Estimate, Record, RunFile
+from orchestrator.matrix.cell import COMPARED
+from orchestrator.matrix.models import View
 from orchestrator.report.axes import WORDS
-from orchestrator.spec.models import View
 
 SELF = Estimate(value=1.0, low=1.0, high=1.0)
 """The ratio of a cell to itself."""

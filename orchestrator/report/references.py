@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.records.model import Estimate, Record
+from orchestrator.evidence.model import Estimate, Record
 from orchestrator.report.axes import WORDS
 from orchestrator.report.entries import Entry, effects
 from orchestrator.report.reading import Reading

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from orchestrator.cells.model import DOT
-from orchestrator.records.model import ImageFacts, Record, RunFile
+from orchestrator.evidence.model import ImageFacts, Record, RunFile
+from orchestrator.matrix.cell import DOT
 from orchestrator.report.text import count, listed, three
 
 DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing was measured."

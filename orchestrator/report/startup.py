@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.records.lifecycle import Spread, StartupSection
-from orchestrator.records.model import Record
+from orchestrator.evidence.lifecycle import Spread, StartupSection
+from orchestrator.evidence.model import Record
 from orchestrator.report.lifecycle import missing, name_of, version_of
 from orchestrator.report.sheet import Sheet
 from orchestrator.report.text import NONE, count, three

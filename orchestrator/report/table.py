@@ -8,7 +8,7 @@ from functools import partial
 from itertools import chain
 from operator import attrgetter
 
-from orchestrator.records.model import Record, RunFile, Summary
+from orchestrator.evidence.model import Record, RunFile, Summary
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, Figure, common, decisive, entries, key, letters_of

@@ -13,7 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.report.document import document
 from orchestrator.report.pivot import Pivot
 from orchestrator.report.sheet import Sheet

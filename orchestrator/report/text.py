@@ -6,7 +6,7 @@ import re
 import unicodedata
 from collections.abc import Callable
 
-from orchestrator.records.model import Estimate
+from orchestrator.evidence.model import Estimate
 
 NONE = "—"
 """Stands where there is no figure."""

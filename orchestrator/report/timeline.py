@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.records.lifecycle import Ending
+from orchestrator.evidence.lifecycle import Ending
 from orchestrator.report.text import plain
 
 if TYPE_CHECKING:

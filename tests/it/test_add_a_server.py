@@ -14,8 +14,8 @@ import pytest
 
 from orchestrator.engines.containers import LABEL_OWNER, LABEL_RUN
 from orchestrator.engines.docker import connect
+from orchestrator.evidence.store import latest_run, read_run
 from orchestrator.images.plan import ROOT
-from orchestrator.records.store import latest_run, read_run
 
 MATRIX = str(Path(sys.executable).with_name("matrix"))
 ENTRY = """servers:

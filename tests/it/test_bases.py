@@ -22,7 +22,7 @@ from orchestrator.engines.docker import DockerEngine
 from orchestrator.errors import BuildFailed, EnvironmentProblem
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, Base, base_of
-from orchestrator.spec.loading import load_matrix
+from orchestrator.matrix.loading import load_matrix
 from tests.servers.registry import registry
 
 pytestmark = pytest.mark.docker

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cells.expand import expand
-from orchestrator.cli.compose import as_yaml, compose_file, service_name
-from orchestrator.cli.compose_setting import lay_ca
 from orchestrator.engines.bases import find_base
 from orchestrator.engines.docker import DockerEngine, connect
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import base_of
-from orchestrator.spec.loading import load_matrix
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.tools.compose import as_yaml, compose_file, service_name
+from orchestrator.tools.compose_setting import lay_ca
 
 ROOT = Path(__file__).parents[2]
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix

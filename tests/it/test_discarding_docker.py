@@ -10,13 +10,13 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines.containers import LIMITS
 from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.evidence.model import VerdictRecord
 from orchestrator.images.plan import ROOT
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import VerdictRecord
-from orchestrator.spec.loading import load_matrix
 
 pytestmark = pytest.mark.docker
 SOCKET = os.environ.get("DOCKER_HOST", "unix:///var/run/docker.sock")

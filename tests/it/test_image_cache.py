@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines.docker import DockerEngine, remove_images
 from orchestrator.engines.inventory import Held, held_images
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, images_of
-from orchestrator.spec.loading import load_matrix
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 
 pytestmark = pytest.mark.docker
 RUN = "test-image-cache"

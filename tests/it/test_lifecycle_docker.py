@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines.docker import DockerEngine
 from orchestrator.images.plan import ROOT
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.spec.loading import load_matrix
 
 pytestmark = pytest.mark.docker
 RUN = "test-lifecycle"

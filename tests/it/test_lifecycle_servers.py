@@ -9,19 +9,19 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cells.model import Cell
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Placement
+from orchestrator.evidence.lifecycle import DeploySection, ShutdownSection, StartupSection
 from orchestrator.images.plan import ROOT, Base, BaseFacts, BuiltImage, ImageSpec
-from orchestrator.measure.deploy import AFTER_S, RATE, ROLLING_S, probe_deploy
-from orchestrator.measure.results import Failure
-from orchestrator.measure.rounds import Plan
-from orchestrator.measure.shutdown import probe_shutdown
-from orchestrator.measure.startup import probe_startup
-from orchestrator.records.lifecycle import DeploySection, ShutdownSection, StartupSection
-from orchestrator.spec.loading import load_matrix
-from orchestrator.spec.models import Declares, Schedule, SystemPackages
-from orchestrator.spec.resolved import Variant
+from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.matrix.models import Declares, Schedule, SystemPackages
+from orchestrator.matrix.resolved import Variant
+from orchestrator.probes.deploy import AFTER_S, RATE, ROLLING_S, probe_deploy
+from orchestrator.probes.results import Failure
+from orchestrator.probes.rounds import Plan
+from orchestrator.probes.shutdown import probe_shutdown
+from orchestrator.probes.startup import probe_startup
 
 PLAIN = ROOT / "tests" / "servers" / "plain.py"
 

@@ -16,8 +16,8 @@ import pytest
 
 from orchestrator.engines.containers import LABEL_RUN
 from orchestrator.engines.docker import connect
+from orchestrator.evidence.store import latest_run, read_run
 from orchestrator.images.plan import ROOT
-from orchestrator.records.store import latest_run, read_run
 
 ENGINES = [pytest.param("docker", marks=pytest.mark.docker), "local"]
 MATRIX = [str(Path(sys.executable).with_name("matrix"))]

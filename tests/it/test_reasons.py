@@ -9,16 +9,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines import containers
 from orchestrator.engines.docker import DockerEngine
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Engine, Limits
+from orchestrator.evidence.model import Record
 from orchestrator.images.plan import ROOT
-from orchestrator.measure import checks, startup
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import Record
-from orchestrator.spec.loading import load_matrix
+from orchestrator.probes import checks, startup
 
 SCRIPT = base64.b64encode((ROOT / "tests" / "servers" / "odd.py").read_bytes()).decode()
 START = f"""python -c "import base64; exec(base64.b64decode('{SCRIPT}'))" {{host}} {{port}} {{options}} {{app}}"""

@@ -10,16 +10,16 @@ import pytest
 import yaml
 
 from loadgen import proc
-from orchestrator.cells.expand import Selection, expand, one_flavour
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Launch
+from orchestrator.evidence.model import Record
 from orchestrator.images.plan import ROOT, images_of
-from orchestrator.measure.checks import request_of
-from orchestrator.measure.placement import place
+from orchestrator.matrix.expand import Selection, expand, one_flavour
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.matrix.models import Matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import Record
-from orchestrator.spec.loading import load_matrix
-from orchestrator.spec.models import Matrix
+from orchestrator.probes.checks import request_of
+from orchestrator.probes.placement import place
 
 pytestmark = [
     pytest.mark.servers,

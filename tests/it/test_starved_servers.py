@@ -7,12 +7,12 @@ from collections.abc import Iterator
 import pytest
 import yaml
 
-from orchestrator.cells.expand import expand, one_flavour
 from orchestrator.engines.local import LocalEngine
+from orchestrator.evidence.model import Record
 from orchestrator.images.plan import ROOT
+from orchestrator.matrix.expand import expand, one_flavour
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import Record
-from orchestrator.spec.loading import load_matrix
 
 pytestmark = pytest.mark.servers
 

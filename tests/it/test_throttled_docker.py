@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines.containers import LABEL_RUN
 from orchestrator.engines.docker import DockerEngine
+from orchestrator.evidence.model import Record
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.events import Event, ServersUp
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import Record
-from orchestrator.spec.loading import load_matrix
+from orchestrator.probes.events import Event, ServersUp
 
 pytestmark = pytest.mark.docker
 RUN = "test-throttled"

@@ -15,11 +15,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cells.model import ImageKey
 from orchestrator.engines import venvs
 from orchestrator.images.host import host_settings
 from orchestrator.images.plan import Base, ImageSpec
-from orchestrator.spec.models import SystemPackages
+from orchestrator.matrix.cell import ImageKey
+from orchestrator.matrix.models import SystemPackages
 from tests.it.test_install_step import write_wheel
 
 NAME = "ready-2.0-py3-none-any.whl"

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.wheels import look_up, wheels_json, wheels_table
 from orchestrator.images.ask_pip import MEDIA_TYPE
+from orchestrator.tools.wheels import look_up, wheels_json, wheels_table
 
 CASES = Path(__file__).parents[1] / "cases" / "simple-index"
 

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-STAGES = ("errors", "spec", "cells", "images", "engines", "measure", "verdicts", "records", "report", "pipeline", "cli")
+STAGES = (
+    "errors", "matrix", "images", "engines", "probes", "evidence", "judge", "report", "pipeline", "tools", "cli",
+)  # fmt: skip
 MODULES = sorted(path for package in ("orchestrator", "loadgen") for path in (ROOT / package).rglob("*.py"))
 
 
@@ -65,14 +67,14 @@ def test_every_stage_is_known() -> None:
 @pytest.mark.parametrize(
     ("module", "source", "forbidden"),
     [
-        ("orchestrator.spec.models", "import orchestrator.cli.app", ["orchestrator.cli.app"]),
-        ("orchestrator.measure.rounds", "def f():\n    from orchestrator import records", ["orchestrator.records"]),
-        ("orchestrator.spec.models", "from ..cells import model", ["orchestrator.cells.model"]),
-        ("orchestrator.cli.doctor", "from docker.errors import APIError", ["docker.errors.APIError"]),
+        ("orchestrator.matrix.models", "import orchestrator.cli.app", ["orchestrator.cli.app"]),
+        ("orchestrator.probes.rounds", "def f():\n    from orchestrator import evidence", ["orchestrator.evidence"]),
+        ("orchestrator.matrix.models", "from ..probes import rounds", ["orchestrator.probes.rounds"]),
+        ("orchestrator.tools.doctor", "from docker.errors import APIError", ["docker.errors.APIError"]),
         ("orchestrator.engines.agent", "import loadgen.spec", ["loadgen.spec"]),
         ("loadgen.spec", "if True:\n    from orchestrator.errors import Place", ["orchestrator.errors.Place"]),
         ("orchestrator.engines.docker", "import docker\nfrom orchestrator.errors import Place", []),
-        ("orchestrator.cells.expand", "from orchestrator.cells.model import Cell", []),
+        ("orchestrator.matrix.expand", "from orchestrator.matrix.cell import Cell", []),
     ],
 )
 def test_trespass_is_seen(module: str, source: str, forbidden: list[str]) -> None:

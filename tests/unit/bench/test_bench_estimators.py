@@ -11,7 +11,7 @@ from scipy import stats as scipy_stats  # type: ignore[import-untyped]
 from bench import estimators
 from bench.estimators import Array, Sample
 from bench.simulate import INTERVALS, Case, coverage
-from orchestrator.verdicts import stats
+from orchestrator.judge import stats
 
 MANY = 4000
 

@@ -19,7 +19,7 @@ from bench.sides import Sides, calibrate, cells_of, matrix_of, sides_of, slowed
 from bench.slices import Slice, metrics_of, slice_of
 from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.errors import LoadFailed, SpecError
-from orchestrator.spec.models import Schedule
+from orchestrator.matrix.models import Schedule
 
 SERVER = "uvicorn/standard"
 SCHEDULE = Schedule(rounds=4, slices=3, slice_s=0.5, warmup_s=0.1, first_warmup_s=0.1)

@@ -7,12 +7,12 @@ from typing import IO
 
 import pytest
 
-from orchestrator.cli.bases import bases_of, make_bases
 from orchestrator.engines.bases import standin_reference
 from orchestrator.errors import SpecError
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT
-from orchestrator.spec.loading import load_matrix
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.tools.bases import bases_of, make_bases
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 import yaml
 
-from orchestrator.cells.expand import expand
-from orchestrator.cells.model import Cell
-from orchestrator.cli.compose import as_yaml, compose_file, service_name
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import base_of, build_base_of, images_of
-from orchestrator.spec.loading import load_matrix, parse_matrix
+from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix, parse_matrix
+from orchestrator.tools.compose import as_yaml, compose_file, service_name
 
 ROOT = Path(__file__).parents[3]
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix

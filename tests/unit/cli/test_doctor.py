@@ -15,12 +15,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from orchestrator.cli.doctor import exit_code, findings, render
-from orchestrator.cli.doctor_running import Finding
-from orchestrator.cli.facts import BaseState, Facts, is_dead
-from orchestrator.cli.machine import Busy, Machine, read_machine
 from orchestrator.engines.protocol import Box
 from orchestrator.engines.survey import Leftover, Survey, unable
+from orchestrator.tools.doctor import exit_code, findings, render
+from orchestrator.tools.doctor_running import Finding
+from orchestrator.tools.facts import BaseState, Facts, is_dead
+from orchestrator.tools.machine import Busy, Machine, read_machine
 
 GIB = 1 << 30
 QUIET = Machine(

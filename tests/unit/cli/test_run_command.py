@@ -17,19 +17,19 @@ from rich.console import Console
 
 from orchestrator.cli import app as cli
 from orchestrator.cli.closing import run_name
-from orchestrator.cli.machine import read_machine
 from orchestrator.cli.progress import shown
 from orchestrator.cli.showing import FORMS
 from orchestrator.cli.stopping import share
 from orchestrator.engines.local import own_cpus
 from orchestrator.engines.memory import Behaviour, MemoryEngine
+from orchestrator.evidence.model import RunFile
+from orchestrator.evidence.store import find_run, latest_run, read_run
 from orchestrator.images.plan import ROOT
-from orchestrator.measure.events import ServersUp, SliceDone
-from orchestrator.measure.placement import place
-from orchestrator.records.model import RunFile
-from orchestrator.records.store import find_run, latest_run, read_run
-from orchestrator.spec.models import Cpus
-from orchestrator.verdicts import stats
+from orchestrator.judge import stats
+from orchestrator.matrix.models import Cpus
+from orchestrator.probes.events import ServersUp, SliceDone
+from orchestrator.probes.placement import place
+from orchestrator.tools.machine import read_machine
 from tests.servers.engine_api import engine_api
 
 Cli = Callable[..., tuple[int, str, str]]
@@ -296,7 +296,7 @@ def test_machine_trouble_is_said_before_anything_is_built(
 ) -> None:
     machine = replace(read_machine(tmp_path), on_battery=True)
     monkeypatch.setattr(cli, "choose_engine", lambda *_: MemoryEngine())
-    monkeypatch.setattr("orchestrator.cli.facts.read_machine", lambda _: machine)
+    monkeypatch.setattr("orchestrator.tools.facts.read_machine", lambda _: machine)
     code, _, told = matrix("run", "one", "--results", str(tmp_path / "results"))
     lines = told.splitlines()
     said = lines.index("bad: power: on battery: the machine saves power -> plug it in")

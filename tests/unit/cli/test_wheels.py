@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.cli.wheels import distributions, read_answers
 from orchestrator.errors import EnvironmentProblem, SpecError
 from orchestrator.images.ask_pip import MEDIA_TYPE
 from orchestrator.images.plan import ROOT
-from orchestrator.spec.loading import load_matrix
+from orchestrator.matrix.loading import load_matrix
+from orchestrator.tools.wheels import distributions, read_answers
 
 CASES = Path(__file__).parents[2] / "cases" / "simple-index"
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix

@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 from hypothesis import strategies as st
 
 from orchestrator.images.plan import ROOT
-from orchestrator.verdicts import latency
+from orchestrator.judge import latency
 
 Schema = Mapping[str, Any]
 Draws = st.SearchStrategy[Any]

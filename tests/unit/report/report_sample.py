@@ -12,16 +12,16 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
-from orchestrator.cells.expand import Selection
-from orchestrator.cells.model import Cell, ImageKey
 from orchestrator.engines.protocol import Placement
+from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
-from orchestrator.measure.fingerprint import Fingerprint
-from orchestrator.measure.results import Check, Failure, Mismatch, Round, Slice
-from orchestrator.records.assemble import Judging, Measured, evidence, judged
-from orchestrator.records.model import Estimate, Record, RunFile, Summary
-from orchestrator.spec.models import Declares, Schedule, SystemPackages
-from orchestrator.spec.resolved import Variant
+from orchestrator.judge.assemble import Judging, Measured, evidence, judged
+from orchestrator.matrix.cell import Cell, ImageKey
+from orchestrator.matrix.expand import Selection
+from orchestrator.matrix.models import Declares, Schedule, SystemPackages
+from orchestrator.matrix.resolved import Variant
+from orchestrator.probes.fingerprint import Fingerprint
+from orchestrator.probes.results import Check, Failure, Mismatch, Round, Slice
 
 BASELINE = "uvicorn/standard"
 CLIENT_BOUND = {"client": {"user_s": 0.4, "system_s": 0.53, "share": 0.93}}

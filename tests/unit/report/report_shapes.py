@@ -8,10 +8,10 @@ from typing import Any
 
 from report_sample import BASELINE, CLIENT_BOUND, NO_IMAGE, assembled, cell, measured, rounds, run_file, steady
 
-from orchestrator.cells.model import Cell
-from orchestrator.measure.results import Mismatch, Round
-from orchestrator.records.assemble import Measured
-from orchestrator.records.model import Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
+from orchestrator.judge.assemble import Measured
+from orchestrator.matrix.cell import Cell
+from orchestrator.probes.results import Mismatch, Round
 
 Run = tuple[RunFile, list[Record]]
 _LOG = (Mismatch("access_log", "False", "True"),)

@@ -6,7 +6,7 @@ from typing import get_args
 
 from hypothesis import strategies as st
 
-from orchestrator.records.model import (
+from orchestrator.evidence.model import (
     CellPoint,
     Estimate,
     ImageFacts,
@@ -17,7 +17,7 @@ from orchestrator.records.model import (
     Summary,
     VerdictRecord,
 )
-from orchestrator.verdicts.rules import Effect
+from orchestrator.judge.rules import Effect
 
 NASTY = (
     "a|b", "=1+1", "-2", "@x", "a,b\r\nc", '"', "[x](y)", "<b>", "`c`", "$\\bad{$", "\x1b[31mred\x1b[0m",

@@ -13,12 +13,12 @@ from report_loads import LATER, SCHEMA, documents
 from report_sample import BASELINE, PLACEMENT, assembled, cell, measured, run_file
 from test_report_renderings import RENDERINGS
 
-from orchestrator.measure.fingerprint import Fingerprint
-from orchestrator.measure.results import Check, Failure, Round, Slice
-from orchestrator.records.assemble import Judging, judged
-from orchestrator.records.model import Record
+from orchestrator.evidence.model import Record
+from orchestrator.judge import stats
+from orchestrator.judge.assemble import Judging, judged
+from orchestrator.probes.fingerprint import Fingerprint
+from orchestrator.probes.results import Check, Failure, Round, Slice
 from orchestrator.report.document import document
-from orchestrator.verdicts import stats
 
 some = settings(
     max_examples=25,

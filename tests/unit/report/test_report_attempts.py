@@ -9,7 +9,7 @@ import pytest
 from report_sample import run_file, sample
 from test_report_renderings import RENDERINGS
 
-from orchestrator.records.model import Record
+from orchestrator.evidence.model import Record
 from orchestrator.report.document import document
 
 TOLD = "The table of item, 8 connections could not be made, for a fault of this program: "

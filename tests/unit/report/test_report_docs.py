@@ -10,10 +10,10 @@ from typing import get_args
 import pytest
 
 from loadgen.openloop import LATE_SHARE
+from orchestrator.evidence.model import Outcome, Record, RunFile
+from orchestrator.evidence.stored import Stored
 from orchestrator.images.plan import ROOT
-from orchestrator.records.model import Outcome, Record, RunFile
-from orchestrator.records.stored import Stored
-from orchestrator.verdicts import rules
+from orchestrator.judge import rules
 
 DOCS = Path(__file__).parents[3] / "docs"
 RULES = (*rules.SLICE_RULES, *rules.CELL_RULES)
@@ -37,7 +37,7 @@ def sections(name: str) -> dict[str, str]:
 
 
 def models() -> list[type[Stored]]:
-    return [model for model in Stored.__subclasses__() if model.__module__.startswith("orchestrator.records")]
+    return [model for model in Stored.__subclasses__() if model.__module__.startswith("orchestrator.evidence")]
 
 
 def fields(model: type[Stored]) -> list[str]:
@@ -51,7 +51,7 @@ def test_the_page_names_exactly_the_rules_of_the_table() -> None:
 
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: f"{rule.name}-{rule.effect}")
 def test_a_rule_stands_there_with_its_limits(rule: rules.SliceRule | rules.CellRule) -> None:
-    """Its row in the table: tests/unit/verdicts/test_rules.py."""
+    """Its row in the table: tests/unit/judge/test_rules.py."""
     text = sections("verdicts.md")[f"`{rule.name}`"]
     limits = [*LIMITS.get(rule.name, ()), *([rule.share] if isinstance(rule, rules.SliceRule) and rule.share else [])]
     assert all(f"{limit:.0%}".replace("%", " %") in text for limit in limits)

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import SpecError
+from orchestrator.evidence.store import read_run
 from orchestrator.images.plan import ROOT
-from orchestrator.records.store import read_run
 from orchestrator.report.embed import embed
 from orchestrator.report.markdown import excerpt
 

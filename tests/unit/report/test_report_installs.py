@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from orchestrator.cells.expand import expand, one_flavour
 from orchestrator.engines.memory import Behaviour, MemoryEngine
+from orchestrator.evidence.model import InstallError, InstallSection, Record, RunFile
 from orchestrator.images.plan import ROOT
+from orchestrator.matrix.expand import expand, one_flavour
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.model import InstallError, InstallSection, Record, RunFile
 from orchestrator.report import csv_text, installs, json_text, markdown, terminal
-from orchestrator.spec.loading import load_matrix
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 ONLY = ("waitress*·slim·*", "bjoern*·slim·*", "socketify*·slim·*", "uwsgi/source*·slim·*")

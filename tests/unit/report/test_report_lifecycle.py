@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.cells.expand import expand
 from orchestrator.engines.memory import Behaviour, MemoryEngine
+from orchestrator.evidence.lifecycle import EndingCase
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.images.plan import ROOT
+from orchestrator.matrix.expand import expand
+from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.records.lifecycle import EndingCase
-from orchestrator.records.model import Record, RunFile
 from orchestrator.report import deploy, lifecycle, markdown, picture, startup
 from orchestrator.report.fates import IN_FLIGHT, QUEUED, Watched, Ways, helped
 from orchestrator.report.timeline import line
-from orchestrator.spec.loading import load_matrix
 
 SERVERS = ("uvicorn/standard", "waitress/threads", "daphne/twisted", "fastapi-cli/run")
 

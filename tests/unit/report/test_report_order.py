@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from report_sample import run_file
 from report_strategies import COMPARISONS
 
-from orchestrator.records.model import Estimate, Record
+from orchestrator.evidence.model import Estimate, Record
 from orchestrator.report.order import Rank, Span, above, groups, ranks, span
 from orchestrator.report.table import tables
 

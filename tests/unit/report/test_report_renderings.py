@@ -20,7 +20,7 @@ from report_sample import run_file, sample, steady
 from report_strategies import RUNS, TEXTS
 from rich.console import Console
 
-from orchestrator.records.model import CellPoint, Record, RunFile, Summary
+from orchestrator.evidence.model import CellPoint, Record, RunFile, Summary
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
 from orchestrator.report.document import document
 from orchestrator.report.setup import DRY_RUN

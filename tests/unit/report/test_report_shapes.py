@@ -21,7 +21,8 @@ from report_strategies import RUNS
 from test_report_renderings import shown
 
 from orchestrator.errors import SpecError
-from orchestrator.records.model import Record
+from orchestrator.evidence.model import Record
+from orchestrator.matrix.models import Axis, Figure, View
 from orchestrator.report import csv_text, json_text, markdown, picture
 from orchestrator.report.axes import WORDS
 from orchestrator.report.document import document
@@ -29,7 +30,6 @@ from orchestrator.report.flat import flats
 from orchestrator.report.measures import MEASURES
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.table import tables
-from orchestrator.spec.models import Axis, Figure, View
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 ACROSS = (*get_args(Axis), "none")

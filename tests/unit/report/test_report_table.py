@@ -10,8 +10,8 @@ import pytest
 from report_sample import CLIENT_BOUND as BOUND
 from report_sample import assembled, cell, measured, rounds, run_file, sample
 
-from orchestrator.measure.results import Mismatch
-from orchestrator.records.model import Record
+from orchestrator.evidence.model import Record
+from orchestrator.probes.results import Mismatch
 from orchestrator.report.document import document
 from orchestrator.report.pivot import pivots
 from orchestrator.report.setup import DRY_RUN

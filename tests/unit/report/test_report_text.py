@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.records.model import Estimate
+from orchestrator.evidence.model import Estimate
 from orchestrator.report.text import count, interval, listed, plain, scaled, short
 
 

@@ -1,1 +1,0 @@
-"""Stage 2: a suite -> cells. Start with `expand.expand`."""

@@ -1,0 +1,1 @@
+"""What was measured, as JSON that is written once: `model` is its schema, `store` keeps the folder of a run."""

@@ -1,0 +1,251 @@
+"""What a record and a run's own file hold: the published schema (docs/record.schema.json, docs/run.schema.json).
+
+Units stand in the names: `_s` seconds, `_us` microseconds, `_bytes` bytes. A figure that could not be taken is null.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import Field
+
+from orchestrator.evidence.lifecycle import DeploySection, ShutdownSection, StartupSection
+from orchestrator.evidence.stored import Stored
+
+RatioBound = Literal["", ">=", "<=", "?"]
+Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed", "not_judged"]
+
+
+class CellPoint(Stored):
+    """The axes of a cell."""
+
+    server: str
+    variant: str
+    flavour: str
+    mode: str
+    python: str
+    app: str
+    protocol: str
+    workload: str
+    workers: int
+    threads: int | None
+    tls: bool
+    connections: int
+    tuned: bool = Field(default=False, description="started and stopped as the entry's `shutdown` says")
+    twin: bool = Field(default=False, description="the same server once more, under another name")
+    open: int = Field(default=0, description="percent of the closed loop's throughput that came in; 0: closed loop")
+
+
+class Reason(Stored):
+    """Why there are no figures."""
+
+    stage: str
+    line: str
+    detail: str = ""
+
+
+class Judgement(Stored):
+    """The code that derived figures and verdicts from what was measured, maybe long after it, and when."""
+
+    commit: str
+    digest: str = Field(description="of all files that measure and judge")
+    at: str
+
+
+class ImageFacts(Stored):
+    """What the cell ran in."""
+
+    reference: str
+    digest: str
+    architecture: str
+    base: str
+    base_digest: str
+    standin: str = Field(description="'' for an official base; else the stand-in that was used in its place")
+    base_note: str
+    versions: dict[str, str] = Field(description="distributions that the server's install brought, by name")
+    install: dict[str, Any] = Field(description="the whole report of the install step")
+
+
+class Estimate(Stored):
+    """An estimate with its 95 % interval; null bounds where a single round gives none."""
+
+    value: float
+    low: float | None
+    high: float | None
+
+
+class Summary(Stored):
+    """The figures of a cell over all its slices."""
+
+    slices: int
+    requests: int
+    errors: int
+    rps: Estimate
+    rate_asked: float | None = Field(default=None, description="of an open loop: requests per second")
+    rate_share: float | None = Field(default=None, description="of an open loop: of those due, answered in time")
+    ceiling_share: float | None = Field(description="rps over that of the null responder under the same load")
+    ratio: Estimate | None = Field(description="rps over the baseline's, side by side; null where it has none")
+    ratio_bound: RatioBound = Field(description="how a client-bound figure limits the ratio")
+    between: float | None = Field(description="relative spread of the rounds' medians")
+    within: float | None = Field(description="relative spread of the slices inside a round")
+    latency_us: dict[str, float] = Field(description="percentiles that the merged histogram supports, and `mean`")
+    latency_intervals_us: dict[str, Estimate] = Field(
+        default={}, description="of an open loop: the percentiles that each round has the samples for"
+    )
+    cpu_us_per_request: Estimate | None = Field(description="CPU of the whole server tree over right answers")
+    cpu_ratio: Estimate | None = Field(
+        default=None, description="right answers per second of CPU over the baseline's: above 1 it needs less CPU"
+    )
+    cpu_user_us_per_request: float | None = Field(default=None, description="part of cpu_us_per_request, by ticks")
+    cpu_system_us_per_request: float | None = Field(default=None, description="the rest of it: in the kernel")
+    voluntary_switches_per_request: float | None = Field(default=None, description="of the tree's threads: they waited")
+    involuntary_switches_per_request: float | None = Field(default=None, description="the same: they were preempted")
+    client_cpu_us_per_request: float
+    memory_bytes: int | None = Field(description="resident set of the whole server tree at its largest")
+    memory_pss_bytes: int | None
+    memory_idle_bytes: int | None = Field(default=None, description="resident set of the tree at rest before any load")
+    memory_idle_pss_bytes: int | None = Field(default=None, description="the same with shared pages shared out")
+    memory_peak_bytes: int | None = Field(default=None, description="largest resident sets of the processes, added up")
+    memory_per_worker_bytes: int | None = Field(default=None, description="memory_pss_bytes over the number of workers")
+    processes: int | None
+    connections_per_request: float | None
+    ready_s: float | None
+
+
+class VerdictRecord(Stored):
+    rule: str
+    effect: Literal["void", "unranked", "bound", "mark"]
+    text: str
+    cure: str
+    slices: int
+    of: int
+
+
+class SliceRecord(Stored):
+    """One timed stretch; `load` is the load generator's document (loadgen/schema/result.json)."""
+
+    order: int
+    started: str
+    orchestrator_s: float
+    load: dict[str, Any]
+    rate: float | None = Field(default=None, description="of an open loop: requests per second asked for")
+
+
+class InstalledFile(Stored):
+    """A distribution that the server brought beyond the frameworks."""
+
+    name: str
+    version: str
+    file: str = Field(description="the file that pip chose")
+    tag: str = Field(description="compatibility tag of the wheel, downloaded or built here; '' where none was built")
+    kind: Literal["wheel", "sdist"]
+    compiled: bool = Field(description="its binaries were made here")
+    bytes: int
+
+
+class InstallError(Stored):
+    kind: str = Field(description="what was missing: docs/images.md lists the kinds and their cures")
+    line: str = Field(description="the first meaningful line of the log, without URLs")
+
+
+class InstallSection(Stored):
+    """Of the install probe: the report of the install step, and whether what it installed starts and answers."""
+
+    outcome: Literal["wheel", "compiled", "pure", "failed"]
+    packages: list[InstalledFile]
+    system: list[str] = Field(description="system packages that were asked for")
+    seconds: dict[str, float] = Field(description="system, download, build, install")
+    bytes_downloaded: int
+    size_added: int = Field(description="bytes added to the environment; system packages are not counted")
+    error: InstallError | None
+    python: str
+    libc: str
+    arch: str
+    pip: str
+    serves: bool | None = Field(default=None, description="starts and answers right; null where nothing is installed")
+    ready_s: float | None = None
+    why_not: str = Field(default="", description="why it does not serve")
+
+
+class RoundRecord(Stored):
+    number: int
+    ready_s: float | None
+    fingerprint: dict[str, Any] | None
+    mismatches: list[dict[str, str]]
+    unverified: list[str] = Field(default=[], description="declared fields that could not be found out")
+    keepalive: bool | None
+    access_log: bool | None
+    failure: Reason | None
+    slices: list[SliceRecord]
+    idle_rss_bytes: int | None = Field(default=None, description="resident set of the tree at rest before any load")
+    idle_pss_bytes: int | None = Field(default=None, description="the same with shared pages shared out")
+
+
+class Record(Stored):
+    """One cell of one run."""
+
+    schema_: Literal["appserver-matrix/record/1"] = Field(default="appserver-matrix/record/1", alias="schema")
+    id: str
+    run: str = Field(default="", description="id of the run that measured it; '' in records of before it was kept")
+    suite: str
+    probe: str
+    cell: CellPoint
+    baseline: bool
+    outcome: Outcome
+    reason: Reason | None
+    note: str
+    declared: dict[str, Any]
+    package: str = Field(default="", description="distribution that owns the socket; '' in older records")
+    command: str = Field(description="launch command with its placeholders, as the matrix has it")
+    image: ImageFacts | None
+    rounds: list[RoundRecord] = Field(default=[], description="of the load probe")
+    summary: Summary | None = Field(default=None, description="of the load probe")
+    reference: str = Field(default="", description="id of the cell that the ratio refers to; '' without any")
+    ceiling_rps: float | None = Field(default=None, description="of the null responder under the same load")
+    verdicts: list[VerdictRecord] = Field(default=[])
+    judged: Judgement | None = Field(default=None, description="of the load probe; null: by the code that measured")
+    install: InstallSection | None = Field(default=None, description="of the install probe")
+    startup: StartupSection | None = Field(default=None, description="of the startup probe")
+    shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
+    deploy: DeploySection | None = Field(default=None, description="of the deploy probe")
+    written: str
+
+
+class CeilingRecord(Stored):
+    """What the load generator reached against its null responder, under one shape of load."""
+
+    body_bytes: int
+    tls: bool
+    connections: int
+    rps: float
+    client_share: float
+
+
+class RunFile(Stored):
+    """run.json: what all records of a run share."""
+
+    schema_: Literal["appserver-matrix/run/1"] = Field(default="appserver-matrix/run/1", alias="schema")
+    id: str
+    suite: str
+    baseline: str
+    started: str
+    finished: str | None = None
+    complete: bool = False
+    fingerprint: str = Field(description="over matrix, code, images and machine: records of two of them never mix")
+    code: dict[str, str] = Field(description="that measured")
+    judged: Judgement | None = Field(default=None, description="that judged last; null: the code that measured")
+    engine: dict[str, Any]
+    placement: dict[str, Any]
+    machine: dict[str, Any] = Field(description="facts as the load generator saw them, beside the server")
+    schedule: dict[str, Any]
+    seed: int
+    cells: list[str]
+    against: dict[str, Any] = Field(default={}, description="ratios refer to the same server with these values")
+    apart: list[str] = Field(default=[], description="axes in which compared cells never differ")
+    view: dict[str, Any] = Field(default={}, description="the table that the suite is read in")
+    stopped: str = Field(default="", description="with a precision asked for: why no further round was measured")
+    left_out: list[dict[str, str]]
+    ceilings: list[CeilingRecord] = Field(default=[])
+    costs: dict[str, float | None] = Field(
+        default_factory=dict, description="wall time by purpose, overhead, own CPU; null where it is not told apart"
+    )

@@ -1,1 +1,0 @@
-"""Stage 5: images -> rounds of interleaved slices. Start with `rounds.measure_round`."""

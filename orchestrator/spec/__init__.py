@@ -1,1 +1,0 @@
-"""Stage 1: matrix.yaml -> frozen models. Start with `loading.load_matrix`."""

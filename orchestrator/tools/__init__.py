@@ -1,0 +1,1 @@
+"""What stands beside a run: doctor, wheels, compose and bases. They compute; `cli` parses and prints."""

@@ -1,0 +1,42 @@
+"""`matrix doctor`: what here would spoil a measurement or stop it, and how to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.table import Table
+from rich.text import Text
+
+from orchestrator.tools.doctor_measuring import MEASURING
+from orchestrator.tools.doctor_running import BOTH, RUNNING, Finding
+from orchestrator.tools.facts import Facts
+
+
+def findings(facts: Facts) -> tuple[Finding, ...]:
+    """Everything that was found, in the order of the tables."""
+    return tuple(finding for rule in (*RUNNING, *MEASURING) for finding in rule(facts))
+
+
+def warnings(facts: Facts) -> tuple[str, ...]:
+    """A line with its cure for each thing that would bend figures."""
+    found = (finding for rule in MEASURING for finding in rule(facts) if finding.severity != "ok")
+    return tuple(f"{one.severity}: {one.check}: {one.text}" + (f" -> {one.cure}" if one.cure else "") for one in found)
+
+
+def exit_code(found: Sequence[Finding]) -> int:
+    """0: nothing bad; 1: something is; 3: neither engine can run."""
+    if frozenset().union(*(finding.stops for finding in found)) >= BOTH:
+        return 3
+    return 1 if any(finding.severity == "bad" for finding in found) else 0
+
+
+def render(found: Sequence[Finding]) -> Table:
+    """One row per finding, the cure under it."""
+    table = Table(box=None, pad_edge=False, show_header=False)
+    styles = {"ok": "green", "warn": "yellow", "bad": "bold red"}
+    for finding in found:
+        text = Text(finding.text)
+        if finding.cure:
+            text.append(f"\n-> {finding.cure}", style="dim")
+        table.add_row(Text(finding.severity, style=styles[finding.severity]), Text(finding.check), text)
+    return table
