@@ -23,10 +23,10 @@ from orchestrator.cli.progress import shown
 from orchestrator.cli.showing import ANOTHER, PIPED_WIDTH, Form, show, show_inside
 from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
-from orchestrator.engines.docker import DockerEngine, connect, remove_containers, remove_images
-from orchestrator.engines.inventory import held_images
+from orchestrator.engines.docker.engine import DockerEngine, connect, remove_containers, remove_images
+from orchestrator.engines.docker.inventory import held_images
+from orchestrator.engines.docker.survey import read_survey
 from orchestrator.engines.protocol import Engine, EngineFacts
-from orchestrator.engines.survey import read_survey
 from orchestrator.errors import MatrixError, SpecError, writing
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.evidence.store import find_run, held, latest_run, read_run

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from rich import box
 from rich.table import Table
 
-from orchestrator.engines.inventory import Held, own_bytes, total_bytes
+from orchestrator.engines.docker.inventory import Held, own_bytes, total_bytes
 from orchestrator.report.text import NONE, scaled
 
 

@@ -6,7 +6,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.engines.docker import DockerEngine, connect, cpus_of
+from orchestrator.engines.docker.engine import DockerEngine, connect, cpus_of
 from orchestrator.engines.local import LocalEngine, own_cpus
 from orchestrator.engines.memory import MemoryEngine
 from orchestrator.engines.protocol import Engine

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.engines.bases import ImageStore, make_standin, standin_reference
+from orchestrator.engines.docker.bases import ImageStore, make_standin, standin_reference
 from orchestrator.engines.protocol import Say
 from orchestrator.errors import SpecError, nearest
 from orchestrator.images.plan import Base, base_of, build_base_of

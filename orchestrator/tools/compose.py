@@ -12,7 +12,7 @@ from typing import Any
 
 import yaml
 
-from orchestrator.engines.containers import LABEL_OWNER, PORT, agent_options, server_options
+from orchestrator.engines.docker.options import LABEL_OWNER, PORT, agent_options, server_options
 from orchestrator.engines.protocol import Launch, Placement
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec, image_of
 from orchestrator.matrix.cell import Cell, ImageKey

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from orchestrator.engines.containers import LIMITS
+from orchestrator.engines.docker.options import LIMITS
 from orchestrator.engines.protocol import cpus_named
 from orchestrator.tools.doctor_running import Finding, Rule
 from orchestrator.tools.facts import Facts

@@ -14,10 +14,10 @@ from typing import Any, Literal
 
 import psutil
 
-from orchestrator.engines.bases import standin_reference
-from orchestrator.engines.docker import DockerEngine, connect, has_image, registry_trouble
+from orchestrator.engines.docker.bases import standin_reference
+from orchestrator.engines.docker.engine import DockerEngine, connect, has_image, registry_trouble
+from orchestrator.engines.docker.survey import Leftover, Survey, read_survey
 from orchestrator.engines.protocol import Box, EngineFacts
-from orchestrator.engines.survey import Leftover, Survey, read_survey
 from orchestrator.errors import EnvironmentProblem
 from orchestrator.images.host import host_settings
 from orchestrator.images.plan import Base, base_of, build_base_of

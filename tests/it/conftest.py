@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.docker import connect
+from orchestrator.engines.docker.engine import connect
 
 
 @pytest.fixture(scope="module")

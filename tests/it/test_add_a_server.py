@@ -12,8 +12,8 @@ from pathlib import Path
 import psutil
 import pytest
 
-from orchestrator.engines.containers import LABEL_OWNER, LABEL_RUN
-from orchestrator.engines.docker import connect
+from orchestrator.engines.docker.engine import connect
+from orchestrator.engines.docker.options import LABEL_OWNER, LABEL_RUN
 from orchestrator.evidence.store import latest_run, read_run
 from orchestrator.images.plan import ROOT
 

@@ -16,9 +16,9 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines import bases
-from orchestrator.engines.bases import MUSL, find_base, standin_reference
-from orchestrator.engines.docker import DockerEngine
+from orchestrator.engines.docker import bases
+from orchestrator.engines.docker.bases import MUSL, find_base, standin_reference
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.errors import BuildFailed, EnvironmentProblem
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, Base, base_of

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.engines.docker.engine import DockerEngine, connect
 from orchestrator.errors import BuildFailed, EnvironmentProblem
 from orchestrator.images.context import Context
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.bases import find_base
-from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.engines.docker.bases import find_base
+from orchestrator.engines.docker.engine import DockerEngine, connect
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import base_of
 from orchestrator.matrix.expand import expand

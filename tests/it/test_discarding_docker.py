@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.containers import LIMITS
-from orchestrator.engines.docker import DockerEngine, connect
+from orchestrator.engines.docker.engine import DockerEngine, connect
+from orchestrator.engines.docker.options import LIMITS
 from orchestrator.evidence.model import VerdictRecord
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.docker import DockerEngine, remove_images
-from orchestrator.engines.inventory import Held, held_images
+from orchestrator.engines.docker.engine import DockerEngine, remove_images
+from orchestrator.engines.docker.inventory import Held, held_images
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT, images_of
 from orchestrator.matrix.expand import expand

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.docker import DockerEngine
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix

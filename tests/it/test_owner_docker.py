@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.containers import LABEL_KIND, LABEL_OWNER, LABEL_RUN, owner
-from orchestrator.engines.docker import DockerEngine, remove_containers
+from orchestrator.engines.docker.engine import DockerEngine, remove_containers
+from orchestrator.engines.docker.options import LABEL_KIND, LABEL_OWNER, LABEL_RUN, owner
 from orchestrator.images.context import Context
 
 pytestmark = pytest.mark.docker

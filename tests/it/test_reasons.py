@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from orchestrator.engines import containers
-from orchestrator.engines.docker import DockerEngine
+from orchestrator.engines.docker import options
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Engine, Limits
 from orchestrator.evidence.model import Record
@@ -120,7 +120,7 @@ def test_the_startup_probe_says_it_too(tmp_path: Path, monkeypatch: pytest.Monke
 def test_in_a_container_it_is_the_same_and_the_kernels_kill_for_memory_is_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(containers, "LIMITS", {**containers.LIMITS, "server": Limits(SMALL, 0, 100)})
+    monkeypatch.setattr(options, "LIMITS", {**options.LIMITS, "server": Limits(SMALL, 0, 100)})
     monkeypatch.setattr(checks, "WRONG_FOR_S", 1.0)
     records = measured(DockerEngine("reasons"), tmp_path, ["500", "exits", *DYING, "hoard"])
     wanted = {mode: words for mode, (_, words) in REFUSED.items() if mode in ("500", "exits")} | DYING

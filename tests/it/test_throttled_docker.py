@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.containers import LABEL_RUN
-from orchestrator.engines.docker import DockerEngine
+from orchestrator.engines.docker.engine import DockerEngine
+from orchestrator.engines.docker.options import LABEL_RUN
 from orchestrator.evidence.model import Record
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand

@@ -7,7 +7,7 @@ from typing import IO
 
 import pytest
 
-from orchestrator.engines.bases import standin_reference
+from orchestrator.engines.docker.bases import standin_reference
 from orchestrator.errors import SpecError
 from orchestrator.images.context import Context
 from orchestrator.images.plan import ROOT

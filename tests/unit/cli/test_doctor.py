@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from orchestrator.engines.docker.survey import Leftover, Survey, unable
 from orchestrator.engines.protocol import Box
-from orchestrator.engines.survey import Leftover, Survey, unable
 from orchestrator.tools.doctor import exit_code, findings, render
 from orchestrator.tools.doctor_running import Finding
 from orchestrator.tools.facts import BaseState, Facts, is_dead

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.engines.containers import LABEL_KIND, LABEL_OWNER, LABEL_RUN
+from orchestrator.engines.docker.options import LABEL_KIND, LABEL_OWNER, LABEL_RUN
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from orchestrator.engines.containers import LABEL_KIND
+from orchestrator.engines.docker.options import LABEL_KIND
 
 LABEL_STAGE = "appserver-matrix.stage"
 PREFIX = "appserver-matrix/"

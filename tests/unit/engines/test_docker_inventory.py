@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from orchestrator.cli.images import images_summary, images_table
-from orchestrator.engines.inventory import Held, Kind, kind_of, layer_sizes, own_bytes, total_bytes
+from orchestrator.engines.docker.inventory import Held, Kind, kind_of, layer_sizes, own_bytes, total_bytes
 
 NOP = "/bin/sh -c #(nop) "
 

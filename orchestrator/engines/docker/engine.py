@@ -1,4 +1,4 @@
-"""The docker engine: the only module that imports the Docker SDK."""
+"""The Docker engine."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ from docker.models.containers import Container
 from urllib3.exceptions import HTTPError
 
 from orchestrator.engines.agent import Agent
-from orchestrator.engines.attach import AttachedChannel
-from orchestrator.engines.bases import MUSL, find_base
-from orchestrator.engines.containers import (
+from orchestrator.engines.docker.attach import AttachedChannel
+from orchestrator.engines.docker.bases import MUSL, find_base
+from orchestrator.engines.docker.inventory import Held
+from orchestrator.engines.docker.options import (
     LABEL_KIND,
     LABEL_OWNER,
     LABEL_RUN,
@@ -45,7 +46,6 @@ from orchestrator.engines.containers import (
     signaller_of,
 )
 from orchestrator.engines.ends import Exit, words_of
-from orchestrator.engines.inventory import Held
 from orchestrator.engines.protocol import Box, EngineFacts, Launch, Placement, Say, Seat
 from orchestrator.engines.tls import certificate
 from orchestrator.errors import BuildFailed, EnvironmentProblem, LoadFailed, ServerFailed
