@@ -33,7 +33,7 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.errors import LoadFailed, MatrixError, SpecError
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.models import Schedule
-from orchestrator.probes.rounds import measure_round
+from orchestrator.probes.load.measure import measure_round
 
 OUT = ROOT / "results" / "method.jsonl"
 RUNS = 3

@@ -22,13 +22,13 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.matrix.models import Axes, Matrix, Schedule, Suite, Workload
-from orchestrator.probes.ceiling import responder
 from orchestrator.probes.checks import Expected, learn_answer, wait_ready
 from orchestrator.probes.events import Emit
 from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.load.ceiling import responder
+from orchestrator.probes.load.measure import Plan, drive, start_server
 from orchestrator.probes.placement import place
 from orchestrator.probes.results import Failure
-from orchestrator.probes.rounds import Plan, drive, start_server
 
 RAW_APPS = ("raw-asgi", "raw-wsgi", "raw-rsgi")
 SUITE = "method"

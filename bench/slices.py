@@ -9,7 +9,7 @@ from typing import Literal
 
 from orchestrator.errors import LoadFailed
 from orchestrator.judge.summary import cpu_us_of, rps_of
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.result import Load
 
 Metric = Literal["rps", "cpu_us"]
 METRICS: Mapping[Metric, str] = {"rps": "requests per second", "cpu_us": "server CPU per request"}

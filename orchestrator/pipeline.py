@@ -25,13 +25,13 @@ from orchestrator.judge.precision import progress, stopped, unfinished, wide
 from orchestrator.matrix.cell import Cell, ImageKey
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.models import Matrix
-from orchestrator.probes.ceiling import Ceiling, Comparison, ceilings
 from orchestrator.probes.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
 from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.load.ceiling import Ceiling, Comparison, ceilings
+from orchestrator.probes.load.measure import Plan, hopeless, measure_round
 from orchestrator.probes.placement import place
-from orchestrator.probes.probes import PROBES, Probe
+from orchestrator.probes.registry import PROBES, Probe
 from orchestrator.probes.results import Failure, Round
-from orchestrator.probes.rounds import Plan, hopeless, measure_round
 
 STOPPING = ("precision", "max_rounds")
 """Fields of a schedule that say when to stop, not how to measure: a run goes on under others."""

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from orchestrator.engines.docker.inventory import Held, own_bytes, total_bytes
-from orchestrator.report.text import NONE, scaled
+from orchestrator.layout.text import NONE, scaled
 
 
 def images_table(images: Sequence[Held]) -> Table:

@@ -9,8 +9,11 @@ from typing import Any, Literal
 
 from pydantic import Field
 
-from orchestrator.evidence.lifecycle import DeploySection, ShutdownSection, StartupSection
-from orchestrator.evidence.stored import Stored
+from orchestrator.probes.deploy.record import DeploySection
+from orchestrator.probes.install.record import InstallSection
+from orchestrator.probes.shutdown.record import ShutdownSection
+from orchestrator.probes.startup.record import StartupSection
+from orchestrator.stored import Stored
 
 RatioBound = Literal["", ">=", "<=", "?"]
 Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed", "not_judged"]
@@ -129,42 +132,6 @@ class SliceRecord(Stored):
     orchestrator_s: float
     load: dict[str, Any]
     rate: float | None = Field(default=None, description="of an open loop: requests per second asked for")
-
-
-class InstalledFile(Stored):
-    """A distribution that the server brought beyond the frameworks."""
-
-    name: str
-    version: str
-    file: str = Field(description="the file that pip chose")
-    tag: str = Field(description="compatibility tag of the wheel, downloaded or built here; '' where none was built")
-    kind: Literal["wheel", "sdist"]
-    compiled: bool = Field(description="its binaries were made here")
-    bytes: int
-
-
-class InstallError(Stored):
-    kind: str = Field(description="what was missing: docs/images.md lists the kinds and their cures")
-    line: str = Field(description="the first meaningful line of the log, without URLs")
-
-
-class InstallSection(Stored):
-    """Of the install probe: the report of the install step, and whether what it installed starts and answers."""
-
-    outcome: Literal["wheel", "compiled", "pure", "failed"]
-    packages: list[InstalledFile]
-    system: list[str] = Field(description="system packages that were asked for")
-    seconds: dict[str, float] = Field(description="system, download, build, install")
-    bytes_downloaded: int
-    size_added: int = Field(description="bytes added to the environment; system packages are not counted")
-    error: InstallError | None
-    python: str
-    libc: str
-    arch: str
-    pip: str
-    serves: bool | None = Field(default=None, description="starts and answers right; null where nothing is installed")
-    ready_s: float | None = None
-    why_not: str = Field(default="", description="why it does not serve")
 
 
 class RoundRecord(Stored):

@@ -14,8 +14,8 @@ from pydantic import ValidationError
 
 from orchestrator.errors import Place, SpecError, writing
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.evidence.stored import Stored
 from orchestrator.matrix.cell import file_name
+from orchestrator.stored import Stored
 
 RUN_FILE = "run.json"
 CELLS = "cells"

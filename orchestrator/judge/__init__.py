@@ -1,1 +1,1 @@
-"""What the evidence is worth: `stats` are pure functions, `rules` the table of verdicts, `assemble` a run's judgement."""
+"""What the evidence is worth: `stats` are pure functions, `rules` the table of verdicts, `assemble` judges a run."""

@@ -37,10 +37,10 @@ from orchestrator.judge.stats import Interval
 from orchestrator.judge.summary import Figures, figures, per_cpu_s_of, rps_of
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
-from orchestrator.probes.ceiling import Ceiling, Comparison
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.ceiling import Ceiling, Comparison
+from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Check, Failure, Mismatch, Round, Slice, Stage
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from hdrh.histogram import HdrHistogram
 
 from orchestrator.judge import stats
 from orchestrator.judge.stats import Array, Interval
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Round
 
 LOWEST_US = 1

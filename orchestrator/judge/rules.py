@@ -8,7 +8,7 @@ from math import exp
 from typing import Literal, Protocol
 
 from orchestrator.engines.protocol import Limits, Placement, Side, cpus_named
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Round, Slice, due_of, in_time_of
 
 Effect = Literal["void", "unranked", "bound", "mark"]

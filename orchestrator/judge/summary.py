@@ -8,7 +8,7 @@ from typing import Literal
 
 from orchestrator.judge import latency, stats
 from orchestrator.judge.stats import Interval, Spread
-from orchestrator.probes.load import Load, Server
+from orchestrator.probes.load.result import Load, Server
 from orchestrator.probes.results import Check, Round, Slice, due_of, in_time_of
 
 Switches = Literal["voluntary_switches", "involuntary_switches"]

@@ -1,1 +1,1 @@
-"""What is done to cells. Load is measured in rounds of interleaved slices: start with `rounds.measure_round`."""
+"""What is done to cells. Load is measured in rounds of interleaved slices: start with `load.measure.measure_round`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from orchestrator.probes.fingerprint import Fingerprint
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.result import Load
 
 Stage = Literal["build", "install", "start", "check", "load", "judge"]
 

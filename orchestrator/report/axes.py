@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from orchestrator.report.text import count
+from orchestrator.layout.text import count
 
 Value = str | int | bool | None
 Said = Callable[[Any], str]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.evidence.model import Estimate
+from orchestrator.layout.text import listed
 from orchestrator.report.entries import Entry, comparable
 from orchestrator.report.measures import MEASURES
 from orchestrator.report.noise import noise_lines
@@ -12,7 +13,6 @@ from orchestrator.report.openloop import open_lines, overloaded
 from orchestrator.report.order import Span, above, groups, span
 from orchestrator.report.reading import Reading
 from orchestrator.report.references import line, ratio_lines, reference_warnings
-from orchestrator.report.text import listed
 
 RESOLVED = "Two rows that share no group are resolved."
 

@@ -6,13 +6,14 @@ import csv
 import io
 from collections.abc import Callable, Mapping, Sequence
 
-from orchestrator.evidence.model import Estimate, InstallSection, Record, RunFile, Summary
+from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
+from orchestrator.layout.text import NONE
+from orchestrator.probes.install.record import InstallSection
+from orchestrator.probes.install.view import of_install
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.entries import effects
-from orchestrator.report.installs import of_install
 from orchestrator.report.setup import banner
 from orchestrator.report.table import Row, tables
-from orchestrator.report.text import NONE
 
 _FORMULA = ("=", "+", "-", "@")
 _PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")

@@ -8,12 +8,15 @@ from itertools import chain
 from typing import Literal, TypeVar
 
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.report import deploy, installs, lifecycle, startup
+from orchestrator.layout.sheet import Sheet
+from orchestrator.probes.deploy import view as deploy
+from orchestrator.probes.install import view as install
+from orchestrator.probes.shutdown import view as shutdown
+from orchestrator.probes.startup import view as startup
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.flat import flats
 from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
-from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import Table, tables
 
 T = TypeVar("T")
@@ -60,9 +63,9 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         flats=several("The tables of all comparisons", lambda: flats(run, records, attempt)),
         tables=several("The tables", lambda: tables(run, records, attempt)),
         sheets=(
-            *several("The table of installs", lambda: installs.sheets(run, records)),
+            *several("The table of installs", lambda: install.sheets(run, records)),
             *several("The table of startups", lambda: startup.sheets(records)),
-            *several("The table of shutdowns", lambda: lifecycle.sheets(records)),
+            *several("The table of shutdowns", lambda: shutdown.sheets(records)),
             *several("The table of deploys", lambda: deploy.sheets(records)),
         ),
         notes=several("How to read the tables", lambda: notes(records)),

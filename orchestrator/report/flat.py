@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 
 from orchestrator.evidence.model import Record, RunFile
+from orchestrator.layout.text import listed
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS
 from orchestrator.report.conclusions import conclusions, warnings
@@ -15,7 +16,6 @@ from orchestrator.report.entries import Entry, Figure, common, decisive, entries
 from orchestrator.report.measures import bare, heading
 from orchestrator.report.reading import Reading, reading
 from orchestrator.report.table import MARKS, RANK, Column, Table, footnotes, foremost, missing, note_of, rows
-from orchestrator.report.text import listed
 
 _COLUMNS = ("protocol", "tls", "open", "workers", "connections")
 _FLAT_NOTE = "Ranks and ratios count among rows that agree in {}; intervals: see their own tables"

@@ -6,12 +6,12 @@ import re
 from collections.abc import Iterator, Sequence
 
 from orchestrator.evidence.model import Record, RunFile
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, on_left, plain
 from orchestrator.report.document import document
 from orchestrator.report.pivot import Pivot
 from orchestrator.report.setup import LeftOut
-from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Table
-from orchestrator.report.text import NONE, on_left, plain
 
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
 SAYS = "What this table says"

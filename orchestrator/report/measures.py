@@ -6,8 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from orchestrator.evidence.model import Estimate, Summary
+from orchestrator.layout.text import NONE, interval, short, three
 from orchestrator.report.entries import Entry
-from orchestrator.report.text import NONE, interval, short, three
 
 _SIGNS = {"": "", ">=": "≥", "<=": "≤"}
 Raw = Estimate | float | None

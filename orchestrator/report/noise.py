@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.evidence.model import Estimate
+from orchestrator.layout.text import listed
 from orchestrator.report.entries import Entry
 from orchestrator.report.references import line, side, usable
-from orchestrator.report.text import listed
 
 
 def noise_lines(made: Sequence[Entry]) -> tuple[str, ...]:

@@ -6,10 +6,10 @@ from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
 from orchestrator.evidence.model import Estimate
+from orchestrator.layout.text import plain
 from orchestrator.report.axes import WORDS
 from orchestrator.report.measures import MEASURES
 from orchestrator.report.pivot import Pivot, PivotCell, PivotRow
-from orchestrator.report.text import plain
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

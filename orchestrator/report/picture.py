@@ -10,14 +10,14 @@ from warnings import catch_warnings, simplefilter
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record, RunFile
+from orchestrator.layout.text import plain
+from orchestrator.probes.shutdown.timeline import Timeline, draw
+from orchestrator.probes.shutdown.view import timelines
 from orchestrator.report import panel as of_pivot
 from orchestrator.report.document import Document, document
-from orchestrator.report.lifecycle import timelines
 from orchestrator.report.order import Rank
 from orchestrator.report.pivot import Pivot
 from orchestrator.report.table import Row, Table
-from orchestrator.report.text import plain
-from orchestrator.report.timeline import Timeline, draw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -8,6 +8,7 @@ from functools import partial
 from itertools import chain
 
 from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
+from orchestrator.layout.text import NONE, listed
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS, Value, ordered
 from orchestrator.report.conclusions import referred
@@ -17,7 +18,6 @@ from orchestrator.report.openloop import OPEN_NOTE, open_lines, overloaded
 from orchestrator.report.reading import Reading, reading
 from orchestrator.report.references import reference_warnings
 from orchestrator.report.table import NO_QUOTIENT, Footnote, footnotes, outcome_of
-from orchestrator.report.text import NONE, listed
 
 PIVOT_NOTE = (
     "“≥”: a lower bound; “—”: no figure. Rows stand by requests/s in the {} column, which is no ranking. Intervals: "

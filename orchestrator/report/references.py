@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.evidence.model import Estimate, Record
+from orchestrator.layout.text import listed, short
 from orchestrator.report.axes import WORDS
 from orchestrator.report.entries import Entry, effects
 from orchestrator.report.reading import Reading
-from orchestrator.report.text import listed, short
 
 _SIGNS = {">=": "at least ", "<=": "at most ", "?": "", "": ""}
 

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from orchestrator.evidence.model import ImageFacts, Record, RunFile
+from orchestrator.layout.text import count, listed, three
 from orchestrator.matrix.cell import DOT
-from orchestrator.report.text import count, listed, three
 
 DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing was measured."
 

@@ -9,12 +9,12 @@ from itertools import chain
 from operator import attrgetter
 
 from orchestrator.evidence.model import Record, RunFile, Summary
+from orchestrator.layout.text import NONE, listed
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.conclusions import conclusions, warnings
 from orchestrator.report.entries import Entry, Figure, common, decisive, entries, key, letters_of
 from orchestrator.report.measures import MEASURES, whole
 from orchestrator.report.reading import Reading, reading
-from orchestrator.report.text import NONE, listed
 
 COSTS = "What it costs"
 NO_QUOTIENT = (

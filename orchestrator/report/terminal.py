@@ -14,12 +14,12 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from orchestrator.evidence.model import Record, RunFile
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, on_left, plain
 from orchestrator.report.document import document
 from orchestrator.report.pivot import Pivot
-from orchestrator.report.sheet import Sheet
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Row, Table
 from orchestrator.report.table import Grid as Texts
-from orchestrator.report.text import NONE, on_left, plain
 
 _INTERVAL = re.compile(r" \[[^]]*\]")
 _LOUD = "bold white on red"

@@ -11,17 +11,19 @@ import pytest
 
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Placement
-from orchestrator.evidence.lifecycle import DeploySection, ShutdownSection, StartupSection
 from orchestrator.images.plan import ROOT, Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.matrix.models import Declares, Schedule, SystemPackages
 from orchestrator.matrix.resolved import Variant
-from orchestrator.probes.deploy import AFTER_S, RATE, ROLLING_S, probe_deploy
+from orchestrator.probes.deploy.measure import AFTER_S, RATE, ROLLING_S, probe_deploy
+from orchestrator.probes.deploy.record import DeploySection
+from orchestrator.probes.load.measure import Plan
 from orchestrator.probes.results import Failure
-from orchestrator.probes.rounds import Plan
-from orchestrator.probes.shutdown import probe_shutdown
-from orchestrator.probes.startup import probe_startup
+from orchestrator.probes.shutdown.measure import probe_shutdown
+from orchestrator.probes.shutdown.record import ShutdownSection
+from orchestrator.probes.startup.measure import probe_startup
+from orchestrator.probes.startup.record import StartupSection
 
 PLAIN = ROOT / "tests" / "servers" / "plain.py"
 

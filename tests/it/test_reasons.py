@@ -18,7 +18,8 @@ from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.probes import checks, startup
+from orchestrator.probes import checks
+from orchestrator.probes.startup import measure as startup
 
 SCRIPT = base64.b64encode((ROOT / "tests" / "servers" / "odd.py").read_bytes()).decode()
 START = f"""python -c "import base64; exec(base64.b64decode('{SCRIPT}'))" {{host}} {{port}} {{options}} {{app}}"""

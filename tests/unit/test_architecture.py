@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STAGES = (
-    "errors", "matrix", "images", "engines", "probes", "evidence", "judge", "report", "pipeline", "tools", "cli",
+    "errors", "stored", "layout", "matrix", "images", "engines", "probes", "evidence", "judge", "report", "pipeline",
+    "tools", "cli",
 )  # fmt: skip
 MODULES = sorted(path for package in ("orchestrator", "loadgen") for path in (ROOT / package).rglob("*.py"))
 
@@ -68,8 +69,12 @@ def test_every_stage_is_known() -> None:
     ("module", "source", "forbidden"),
     [
         ("orchestrator.matrix.models", "import orchestrator.cli.app", ["orchestrator.cli.app"]),
-        ("orchestrator.probes.rounds", "def f():\n    from orchestrator import evidence", ["orchestrator.evidence"]),
-        ("orchestrator.matrix.models", "from ..probes import rounds", ["orchestrator.probes.rounds"]),
+        (
+            "orchestrator.probes.load.measure",
+            "def f():\n    from orchestrator import evidence",
+            ["orchestrator.evidence"],
+        ),
+        ("orchestrator.matrix.models", "from ..probes import checks", ["orchestrator.probes.checks"]),
         ("orchestrator.tools.doctor", "from docker.errors import APIError", ["docker.errors.APIError"]),
         ("orchestrator.engines.agent", "import loadgen.spec", ["loadgen.spec"]),
         ("loadgen.spec", "if True:\n    from orchestrator.errors import Place", ["orchestrator.errors.Place"]),

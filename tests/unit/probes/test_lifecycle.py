@@ -12,14 +12,15 @@ from hypothesis import strategies as st
 from orchestrator.engines.ends import Exit
 from orchestrator.engines.memory import Behaviour
 from orchestrator.errors import LoadFailed, ServerFailed
-from orchestrator.evidence.lifecycle import Disturbed, Ending
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
-from orchestrator.probes.deploy import BIN_NS, disturbance
-from orchestrator.probes.lifecycle import MS, NS, Clock
-from orchestrator.probes.shutdown import places, repetition, summary
-from orchestrator.probes.startup import Mark, mark_of, spread
+from orchestrator.probes.deploy.measure import BIN_NS, disturbance
+from orchestrator.probes.deploy.record import Disturbed
+from orchestrator.probes.observers import MS, NS, Clock
+from orchestrator.probes.shutdown.measure import places, repetition, summary
+from orchestrator.probes.shutdown.record import Ending
+from orchestrator.probes.startup.measure import Mark, mark_of, spread
 from tests.unit.probes.conftest import Runner
 
 SENT = {"before_ns": 10 * NS - 20_000, "after_ns": 10 * NS + 20_000}

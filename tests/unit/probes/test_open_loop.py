@@ -19,7 +19,7 @@ from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import parse_matrix
 from orchestrator.matrix.models import Matrix, Schedule
 from orchestrator.pipeline import Order, run
-from orchestrator.probes.rounds import Plan, arrivals_seed, slice_order
+from orchestrator.probes.load.measure import Plan, arrivals_seed, slice_order
 
 Runner = Callable[..., tuple[RunFile, dict[str, Record]]]
 SUITE = """

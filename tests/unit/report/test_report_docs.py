@@ -11,9 +11,9 @@ import pytest
 
 from loadgen.openloop import LATE_SHARE
 from orchestrator.evidence.model import Outcome, Record, RunFile
-from orchestrator.evidence.stored import Stored
 from orchestrator.images.plan import ROOT
 from orchestrator.judge import rules
+from orchestrator.stored import Stored
 
 DOCS = Path(__file__).parents[3] / "docs"
 RULES = (*rules.SLICE_RULES, *rules.CELL_RULES)
@@ -37,7 +37,7 @@ def sections(name: str) -> dict[str, str]:
 
 
 def models() -> list[type[Stored]]:
-    return [model for model in Stored.__subclasses__() if model.__module__.startswith("orchestrator.evidence")]
+    return [model for model in Stored.__subclasses__() if model.__module__.startswith("orchestrator.")]
 
 
 def fields(model: type[Stored]) -> list[str]:

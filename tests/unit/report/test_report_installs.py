@@ -12,12 +12,14 @@ import pytest
 from rich.console import Console
 
 from orchestrator.engines.memory import Behaviour, MemoryEngine
-from orchestrator.evidence.model import InstallError, InstallSection, Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand, one_flavour
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.report import csv_text, installs, json_text, markdown, terminal
+from orchestrator.probes.install import view as installs
+from orchestrator.probes.install.record import InstallError, InstallSection
+from orchestrator.report import csv_text, json_text, markdown, terminal
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 ONLY = ("waitress*·slim·*", "bjoern*·slim·*", "socketify*·slim·*", "uwsgi/source*·slim·*")

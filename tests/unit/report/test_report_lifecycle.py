@@ -9,15 +9,19 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.engines.memory import Behaviour, MemoryEngine
-from orchestrator.evidence.lifecycle import EndingCase
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
-from orchestrator.report import deploy, lifecycle, markdown, picture, startup
-from orchestrator.report.fates import IN_FLIGHT, QUEUED, Watched, Ways, helped
-from orchestrator.report.timeline import line
+from orchestrator.probes.deploy import view as deploy
+from orchestrator.probes.shutdown import view as lifecycle
+from orchestrator.probes.shutdown.fates import IN_FLIGHT, QUEUED, Watched, Ways, helped
+from orchestrator.probes.shutdown.record import EndingCase
+from orchestrator.probes.shutdown.timeline import line
+from orchestrator.probes.startup import view as startup
+from orchestrator.probes.views import name_of
+from orchestrator.report import markdown, picture
 
 SERVERS = ("uvicorn/standard", "waitress/threads", "daphne/twisted", "fastapi-cli/run")
 
@@ -41,10 +45,10 @@ def measured(folder: Path, suite: str, **ends: str) -> tuple[RunFile, list[Recor
 
 def tuned_as(records: list[Record], name: str, other: str) -> list[Record]:
     """The records, with the tuned row of one server ending as another server's did."""
-    donor = next(record for record in records if lifecycle.name_of(record) == other and record.cell.tuned)
+    donor = next(record for record in records if name_of(record) == other and record.cell.tuned)
     return [
         record.model_copy(update={"shutdown": donor.shutdown})
-        if lifecycle.name_of(record) == name and record.cell.tuned else record
+        if name_of(record) == name and record.cell.tuned else record
         for record in records
     ]  # fmt: skip
 
@@ -187,7 +191,7 @@ def test_conclusions_name_the_flag_that_keeps_a_request_or_say_that_none_was_fou
 
 def test_a_timeline_has_request_signal_end_and_exit(ran: tuple[RunFile, list[Record]]) -> None:
     _, records = ran
-    lines = {lifecycle.name_of(r): line(r.shutdown.cases[0].repetitions[0]) for r in records if r.shutdown}
+    lines = {name_of(r): line(r.shutdown.cases[0].repetitions[0]) for r in records if r.shutdown}
     assert lines["uvicorn/standard"].startswith("r----S----")
     assert [lines[name].strip("·r-")[-2:] for name in ("uvicorn/standard", "daphne/twisted", "fastapi-cli/run")] == [
         "AE", "CE", "RE",
@@ -198,14 +202,14 @@ def test_a_timeline_has_request_signal_end_and_exit(ran: tuple[RunFile, list[Rec
 
 def test_a_request_that_was_lost_once_is_not_drawn_as_kept(ran: tuple[RunFile, list[Record]]) -> None:
     _, records = ran
-    sections = {lifecycle.name_of(r): r.shutdown for r in records if r.shutdown and not r.cell.tuned}
+    sections = {name_of(r): r.shutdown for r in records if r.shutdown and not r.cell.tuned}
     kept, cut = (sections[name].cases[0] for name in ("uvicorn/standard", "daphne/twisted"))
     ends = [*kept.repetitions[:3], cut.repetitions[0]]
     mixed = kept.model_copy(update={"outcome": "mixed", "outcomes": {"answered": 3, "cut": 1}, "repetitions": ends})
     changed = [
         record.model_copy(update={"shutdown": record.shutdown.model_copy(update={"cases": [mixed]})})
         for record in records
-        if record.shutdown and lifecycle.name_of(record) == "uvicorn/standard"
+        if record.shutdown and name_of(record) == "uvicorn/standard"
     ]
     assert all(ending.outcome == "cut" for panel in lifecycle.timelines(changed) for _, ending in panel.rows)
     timelines = [sheet for sheet in lifecycle.sheets(changed) if sheet.title.startswith("Timeline")]

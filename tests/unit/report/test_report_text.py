@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from orchestrator.evidence.model import Estimate
-from orchestrator.report.text import count, interval, listed, plain, scaled, short
+from orchestrator.layout.text import count, interval, listed, plain, scaled, short
 
 
 @pytest.mark.parametrize(

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
-from packaging.utils import canonicalize_name
-
-from orchestrator.evidence.lifecycle import Ending, EndingCase
-from orchestrator.evidence.model import Record
-from orchestrator.report.fates import (
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, count, listed
+from orchestrator.probes.shutdown.fates import (
     IN_FLIGHT,
     NOT_NEEDED,
     QUEUED,
@@ -20,10 +19,10 @@ from orchestrator.report.fates import (
     helped,
     told,
 )
-from orchestrator.report.sheet import Sheet
-from orchestrator.report.text import NONE, count, listed
-from orchestrator.report.timeline import LEGEND as SCALE
-from orchestrator.report.timeline import Timeline, line
+from orchestrator.probes.shutdown.record import Ending, EndingCase, ShutdownSection
+from orchestrator.probes.shutdown.timeline import LEGEND as SCALE
+from orchestrator.probes.shutdown.timeline import Timeline, line
+from orchestrator.probes.views import Viewed, missing, name_of, version_of
 
 TITLES = {
     "term": "a request in flight when the server is told to end",
@@ -69,20 +68,29 @@ OVERVIEW = (
     "column names them where they turned dropped into kept, and nothing that did not."
 )
 SHOWN = "the first repetition of each; where they differ, the first in which the request was not answered"
-Pair = tuple[Record, EndingCase]
 
 
-def of_shutdown(records: Sequence[Record]) -> list[Record]:
+class ShutdownRecord(Viewed, Protocol):
+    """A record with the section of this probe, or None where there are no figures."""
+
+    @property
+    def shutdown(self) -> ShutdownSection | None: ...
+
+
+Pair = tuple[ShutdownRecord, EndingCase]
+
+
+def of_shutdown(records: Sequence[ShutdownRecord]) -> list[ShutdownRecord]:
     return [record for record in records if record.probe == "shutdown"]
 
 
-def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
+def sheets(records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
     """An overview, then a table and timelines for each case and number of workers. None without such records."""
     made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
     return (*_overview(of_shutdown(records)), *made, *missing("Shutdown", of_shutdown(records)))
 
 
-def timelines(records: Sequence[Record]) -> tuple[Timeline, ...]:
+def timelines(records: Sequence[ShutdownRecord]) -> tuple[Timeline, ...]:
     """The same as panels of a picture, one repetition of each row."""
     return tuple(
         Timeline(f"Shutdown: {title}", tuple((_label(pair), _shown(pair[1])) for pair in pairs))
@@ -99,7 +107,7 @@ def _label(pair: Pair) -> str:
     return f"{name_of(pair[0])}, tuned" if pair[0].cell.tuned else name_of(pair[0])
 
 
-def _groups(records: Sequence[Record]) -> Mapping[str, list[Pair]]:
+def _groups(records: Sequence[ShutdownRecord]) -> Mapping[str, list[Pair]]:
     """By title, a server's default before its tuned row."""
     groups: dict[str, list[Pair]] = {}
     for record in sorted(of_shutdown(records), key=lambda record: (name_of(record), record.cell.tuned)):
@@ -125,7 +133,7 @@ class Column:
 Found = Mapping[tuple[str, int], Ways]
 
 
-def _overview(records: Sequence[Record]) -> tuple[Sheet, ...]:
+def _overview(records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
     """A row for each server, its fate with each number of workers, and what was found to help it."""
     pairs = [(record, case) for record in records for case in (record.shutdown.cases if record.shutdown else ())]
     if not pairs:
@@ -184,24 +192,6 @@ def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
         Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), legend, detail=True),
         Sheet(f"Timeline: {title}", SHOWN, timeline, rows, (SCALE,), detail=True),
     )
-
-
-def missing(what: str, records: Sequence[Record]) -> tuple[Sheet, ...]:
-    """The cells without figures."""
-    rows = tuple((name_of(r), r.outcome.replace("_", " "), r.reason.line) for r in records if r.reason)
-    return (Sheet(f"{what}: not measured", "", ("server", "outcome", "reason"), rows),) if rows else ()
-
-
-def name_of(record: Record) -> str:
-    return f"{record.cell.server}/{record.cell.variant}"
-
-
-def version_of(record: Record) -> str:
-    """Of the distribution that owns the socket; records that do not name it tell it by what they declare."""
-    versions: Mapping[str, str] = record.image.versions if record.image else {}
-    spelt = {str(canonicalize_name(name)): version for name, version in versions.items()}
-    names = (record.package, str(record.declared.get("server", "")), record.cell.variant, record.cell.server)
-    return next((spelt[name] for name in names if name in spelt), NONE)
 
 
 def _row(pair: Pair) -> tuple[str, ...]:

@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping
 from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
-from orchestrator.probes.deploy import probe_deploy
-from orchestrator.probes.install import probe_install
+from orchestrator.probes.deploy.measure import probe_deploy
+from orchestrator.probes.install.measure import probe_install
+from orchestrator.probes.load.measure import Plan
 from orchestrator.probes.results import Failure, Section
-from orchestrator.probes.rounds import Plan
-from orchestrator.probes.shutdown import probe_shutdown
-from orchestrator.probes.startup import probe_startup
+from orchestrator.probes.shutdown.measure import probe_shutdown
+from orchestrator.probes.startup.measure import probe_startup
 
 Probe = Callable[[Engine, Plan, Cell, BuiltImage | Failure], Section | Failure]
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from typing import Protocol
 
-from orchestrator.evidence.lifecycle import DeployCase
-from orchestrator.evidence.model import Record
-from orchestrator.report.lifecycle import missing, name_of, version_of
-from orchestrator.report.sheet import Sheet
-from orchestrator.report.text import NONE, count, three
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, count, three
+from orchestrator.probes.deploy.record import DeployCase, DeploySection
+from orchestrator.probes.views import Viewed, missing, name_of, version_of
 
 TITLES = {
     "rolling": "replaced: traffic moves to a second instance, 100 ms later the first is told to end",
@@ -27,10 +27,17 @@ LEGEND = (
 )
 
 
-def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
+class DeployRecord(Viewed, Protocol):
+    """A record with the section of this probe, or None where there are no figures."""
+
+    @property
+    def deploy(self) -> DeploySection | None: ...
+
+
+def sheets(records: Sequence[DeployRecord]) -> tuple[Sheet, ...]:
     """A table for each disturbance. None without such records."""
     of_deploy = [record for record in records if record.probe == "deploy"]
-    groups: dict[str, list[tuple[Record, DeployCase]]] = {}
+    groups: dict[str, list[tuple[DeployRecord, DeployCase]]] = {}
     for record in of_deploy:
         for case in record.deploy.cases if record.deploy else ():
             groups.setdefault(case.case, []).append((record, case))
@@ -38,7 +45,7 @@ def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
     return (*made[:-1], *(replace(sheet, legend=LEGEND) for sheet in made[-1:]), *missing("Deploy", of_deploy))
 
 
-def _sheet(case: str, pairs: Sequence[tuple[Record, DeployCase]]) -> Sheet:
+def _sheet(case: str, pairs: Sequence[tuple[DeployRecord, DeployCase]]) -> Sheet:
     able = [(record, found) for record, found in pairs if not found.unable]
     reasons = tuple(f"{name_of(record)}: {found.unable}" for record, found in pairs if found.unable)
     repetitions = max((len(found.repetitions) for _, found in able), default=0)
@@ -47,7 +54,7 @@ def _sheet(case: str, pairs: Sequence[tuple[Record, DeployCase]]) -> Sheet:
     return Sheet(f"Deploy: {TITLES[case]}", common, COLUMNS, tuple(_row(*pair) for pair in able), reasons=reasons)
 
 
-def _row(record: Record, found: DeployCase) -> tuple[str, ...]:
+def _row(record: DeployRecord, found: DeployCase) -> tuple[str, ...]:
     lost: Counter[str] = Counter()
     for repetition in found.repetitions:
         lost.update(repetition.lost)

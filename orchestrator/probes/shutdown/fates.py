@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from orchestrator.evidence.lifecycle import EndingCase
-from orchestrator.report.text import NONE, count, listed
+from orchestrator.layout.text import NONE, count, listed
+from orchestrator.probes.shutdown.record import EndingCase
 
 DROPPED = ("cut", "reset", "refused", "protocol", "wrong_body", "status", "open")
 SERVED = frozenset(("answered", "at_once"))

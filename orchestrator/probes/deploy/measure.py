@@ -24,9 +24,9 @@ from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.answers import Fetched, parsed
 from orchestrator.probes.fingerprint import read_fingerprint
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.lifecycle import MS, NS, asked, clock_of, observers, start_ready
+from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.observers import MS, NS, asked, clock_of, observers, start_ready
 from orchestrator.probes.results import Failure, Section
-from orchestrator.probes.rounds import Plan
 
 RATE = 50
 CONNECTIONS = 6  # a server that gives each kept connection a thread must have one left

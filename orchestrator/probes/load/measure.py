@@ -25,7 +25,7 @@ from orchestrator.matrix.models import Matrix, Schedule, Workload
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.checks import Expected, check_server, ended, learn_answer, request_of
 from orchestrator.probes.events import Emit, LaunchFailed, ServersUp, SliceDone
-from orchestrator.probes.load import Load
+from orchestrator.probes.load.result import Load
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Check, Failure, Round, Slice, Stage
 

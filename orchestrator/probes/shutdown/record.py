@@ -1,4 +1,4 @@
-"""The sections of a record that the probes of a server's start and end fill.
+"""What the shutdown probe leaves in a record: each ending of a server, and what they come to.
 
 Moments (`_ms`) count from the signal, half way between the readings of the clock before and after kill(2).
 """
@@ -9,7 +9,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from orchestrator.evidence.stored import Stored
+from orchestrator.stored import Stored
 
 End = Literal[
     "answered", "status", "wrong_body", "protocol", "cut", "closed", "reset", "refused", "open", "not_kept"
@@ -73,62 +73,3 @@ class ShutdownSection(Stored):
 
     kill_after_s: float = Field(description="a server that still runs so long after the signal is killed")
     cases: list[EndingCase]
-
-
-class Start(Stored):
-    """One fresh start; times count from the exec of the server's command."""
-
-    accepted_ms: float = Field(description="first connection made")
-    answered_ms: float = Field(description="first right answer")
-    first_us: float = Field(description="latency of that answer")
-    tenth_us: float = Field(description="latency of the tenth")
-    cpu_ms: float = Field(description="CPU of the server's living processes, ten answers included")
-    rss_bytes: int = Field(description="of all processes, idle after ten answers")
-    pss_bytes: int | None
-    processes: int
-
-
-class Spread(Stored):
-    """Of all starts."""
-
-    low: float
-    median: float
-    high: float
-
-
-class StartupSection(Stored):
-    """Of the startup probe."""
-
-    starts: list[Start]
-    accepted_ms: Spread
-    answered_ms: Spread
-    first_us: Spread
-    tenth_us: Spread
-    cpu_ms: Spread
-    rss_bytes: Spread
-    pss_bytes: Spread | None
-    processes: Spread
-
-
-class Disturbed(Stored):
-    """One disturbance under steady load."""
-
-    requests: int
-    lost: dict[str, int] = Field(description="by kind, as the load generator names errors")
-    added_ms: float = Field(description="latency: greatest median of 100 ms after the event, less the median before it")
-    normal_after_s: float | None = Field(description="until no loss and no longer latency than before; null: not seen")
-    slow: str | None = Field(default=None, description="of `stall`: end of the request over the timeout")
-
-
-class DeployCase(Stored):
-    case: str
-    unable: str = Field(description="why the server cannot be disturbed so; '' where it can")
-    repetitions: list[Disturbed]
-
-
-class DeploySection(Stored):
-    """Of the deploy probe."""
-
-    rate: float = Field(description="requests a second, at fixed times")
-    request: str
-    cases: list[DeployCase]

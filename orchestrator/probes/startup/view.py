@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Protocol
 
-from orchestrator.evidence.lifecycle import Spread, StartupSection
-from orchestrator.evidence.model import Record
-from orchestrator.report.lifecycle import missing, name_of, version_of
-from orchestrator.report.sheet import Sheet
-from orchestrator.report.text import NONE, count, three
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, count, three
+from orchestrator.probes.startup.record import Spread, StartupSection
+from orchestrator.probes.views import Viewed, missing, name_of, version_of
 
 COLUMNS = (
     "server", "version", "answers ms", "accepts ms", "first answer ms", "tenth answer ms", "CPU ms", "RSS MB", "PSS MB",
@@ -21,7 +21,14 @@ LEGEND = (
 )
 
 
-def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
+class StartupRecord(Viewed, Protocol):
+    """A record with the section of this probe, or None where there are no figures."""
+
+    @property
+    def startup(self) -> StartupSection | None: ...
+
+
+def sheets(records: Sequence[StartupRecord]) -> tuple[Sheet, ...]:
     """One row a server, the soonest first. None without such records."""
     of_startup = [record for record in records if record.probe == "startup"]
     found = [(record, record.startup) for record in of_startup if record.startup]
@@ -30,12 +37,12 @@ def sheets(records: Sequence[Record]) -> tuple[Sheet, ...]:
     return (*((table,) if found else ()), *missing("Startup", of_startup))
 
 
-def _common(found: Sequence[tuple[Record, StartupSection]]) -> str:
+def _common(found: Sequence[tuple[StartupRecord, StartupSection]]) -> str:
     starts = max((len(section.starts) for _, section in found), default=0)
     return f"{count(starts, 'fresh start')} each, 1 worker unless it says otherwise"
 
 
-def _row(record: Record, section: StartupSection) -> tuple[str, ...]:
+def _row(record: StartupRecord, section: StartupSection) -> tuple[str, ...]:
     return (
         name_of(record), version_of(record), _range(section.answered_ms), _range(section.accepted_ms),
         _range(section.first_us, 1e3), _range(section.tenth_us, 1e3), _range(section.cpu_ms),

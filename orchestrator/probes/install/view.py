@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Protocol
 
-from orchestrator.evidence.model import InstallSection, Record, RunFile
-from orchestrator.report.sheet import Sheet
-from orchestrator.report.text import NONE, scaled, three
+from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text import NONE, scaled, three
+from orchestrator.probes.install.record import InstallSection
+from orchestrator.probes.views import Viewed, ViewedRun
 
 SYMBOLS = {"pure": "○", "wheel": "●", "compiled": "■", "failed": "✗"}
 MEANINGS = {
@@ -36,17 +38,24 @@ Where = tuple[str, str]
 """Flavour and install mode."""
 
 
-def of_install(records: Sequence[Record]) -> list[Record]:
+class InstallRecord(Viewed, Protocol):
+    """A record with the section of this probe, or None where there are no figures."""
+
+    @property
+    def install(self) -> InstallSection | None: ...
+
+
+def of_install(records: Sequence[InstallRecord]) -> list[InstallRecord]:
     return [record for record in records if record.probe == "install"]
 
 
-def sheets(run: RunFile, records: Sequence[Record]) -> tuple[Sheet, ...]:
+def sheets(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[Sheet, ...]:
     """Servers × (flavour, mode) in symbols, and the cost of one install of each server. None without such records."""
     found = of_install(records)
     return (_outcomes(run, found), _costs(run, found)) if found else ()
 
 
-def _outcomes(run: RunFile, found: Sequence[Record]) -> Sheet:
+def _outcomes(run: ViewedRun, found: Sequence[InstallRecord]) -> Sheet:
     places = list(dict.fromkeys(_where(record) for record in found))
     by_server = _by_server(found)
     rows = [
@@ -64,7 +73,7 @@ def _outcomes(run: RunFile, found: Sequence[Record]) -> Sheet:
     )
 
 
-def mark(record: Record) -> str:
+def mark(record: InstallRecord) -> str:
     """● or ✗c or ○! …: the outcome, the kind of a failure, and whether it serves."""
     section = record.install
     if section is None:
@@ -78,33 +87,33 @@ def _kind(kind: str) -> tuple[str, str]:
     return KINDS.get(kind, ("", kind.replace("_", " ")))
 
 
-def _where(record: Record) -> Where:
+def _where(record: InstallRecord) -> Where:
     return record.cell.flavour, record.cell.mode
 
 
-def _by_server(found: Sequence[Record]) -> Mapping[str, Mapping[Where, Record]]:
-    servers: dict[str, dict[Where, Record]] = {}
+def _by_server(found: Sequence[InstallRecord]) -> Mapping[str, Mapping[Where, InstallRecord]]:
+    servers: dict[str, dict[Where, InstallRecord]] = {}
     for record in found:
         servers.setdefault(_name(record), {}).setdefault(_where(record), record)
     return servers
 
 
-def _name(record: Record) -> str:
+def _name(record: InstallRecord) -> str:
     return f"{record.cell.server}/{record.cell.variant}"
 
 
-def _titled(run: RunFile, place: Where) -> str:
+def _titled(run: ViewedRun, place: Where) -> str:
     """slim wheel; without Docker there is but the host's own Python."""
     flavour, mode = place
     return mode if run.engine.get("name") == "local" else f"{flavour} {mode}"
 
 
-def _score(by_server: Mapping[str, Mapping[Where, Record]], place: Where) -> str:
+def _score(by_server: Mapping[str, Mapping[Where, InstallRecord]], place: Where) -> str:
     tried = [by_place[place].install for by_place in by_server.values() if place in by_place]
     return f"{sum(bool(section and section.serves) for section in tried)} of {len(tried)}"
 
 
-def _common(run: RunFile, found: Sequence[Record]) -> str:
+def _common(run: ViewedRun, found: Sequence[InstallRecord]) -> str:
     told = (", ".join(filter(None, (f"Python {s.python}", s.libc, s.arch))) for s in _sections(found))
     pythons = "; ".join(dict.fromkeys(told))
     if run.engine.get("name") == "local":
@@ -112,7 +121,7 @@ def _common(run: RunFile, found: Sequence[Record]) -> str:
     return pythons
 
 
-def _sections(found: Sequence[Record]) -> list[InstallSection]:
+def _sections(found: Sequence[InstallRecord]) -> list[InstallSection]:
     return [record.install for record in found if record.install]
 
 
@@ -122,7 +131,7 @@ def _legend(texts: set[str]) -> tuple[str, ...]:
     return ("; ".join((*used, *kinds)) + ".",)
 
 
-def _reasons(run: RunFile, found: Sequence[Record]) -> tuple[str, ...]:
+def _reasons(run: ViewedRun, found: Sequence[InstallRecord]) -> tuple[str, ...]:
     """One line for each server and reason, with every place where it holds."""
     places: dict[tuple[str, str, str], list[str]] = {}
     for record in found:
@@ -131,7 +140,7 @@ def _reasons(run: RunFile, found: Sequence[Record]) -> tuple[str, ...]:
     return tuple(f"{name} {sign} ({', '.join(where)}): {why}" for (name, sign, why), where in places.items())
 
 
-def _why(record: Record) -> str:
+def _why(record: InstallRecord) -> str:
     section = record.install
     if section is None:
         return record.reason.line if record.reason else "no reason is known"
@@ -144,7 +153,7 @@ _COSTS = (
 )  # fmt: skip
 
 
-def _costs(run: RunFile, found: Sequence[Record]) -> Sheet:
+def _costs(run: ViewedRun, found: Sequence[InstallRecord]) -> Sheet:
     """The first install of each server that worked, and the first that compiled."""
     rows: dict[tuple[str, bool], tuple[str, ...]] = {}
     for record in found:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
+from orchestrator.probes.load.measure import Plan, start_server
 from orchestrator.probes.results import Failure, Section
-from orchestrator.probes.rounds import Plan, start_server
 
 _SAID_BY_THE_CELL = ("schema", "mode")
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Callable
-
-from orchestrator.evidence.model import Estimate
+from typing import Protocol
 
 NONE = "—"
 """Stands where there is no figure."""
@@ -37,6 +36,19 @@ _WORDS = frozenset(
         "TLS",
     )
 )
+
+
+class Estimate(Protocol):
+    """A value and the ends of its interval; no ends where none is known."""
+
+    @property
+    def value(self) -> float: ...
+
+    @property
+    def low(self) -> float | None: ...
+
+    @property
+    def high(self) -> float | None: ...
 
 
 def on_left(column: str) -> bool:

@@ -22,10 +22,10 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.probes.answers import Begun, Sampled, Told, parsed
 from orchestrator.probes.checks import READY_WITHIN_S
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.lifecycle import MS, NS, QUICK, QUICK_BODY, asked, clock_of, observers
+from orchestrator.probes.load.measure import Plan, launch_of
+from orchestrator.probes.observers import MS, NS, QUICK, QUICK_BODY, asked, clock_of, observers
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Failure, Section
-from orchestrator.probes.rounds import Plan, launch_of
 
 MARKED = "{venv}/bin/python -S {apps}/launch/mark.py "
 MARK = '{"mark_ns"'

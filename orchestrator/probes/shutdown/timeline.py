@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from orchestrator.evidence.lifecycle import Ending
-from orchestrator.report.text import plain
+from orchestrator.layout.text import plain
+from orchestrator.probes.shutdown.record import Ending
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -27,7 +27,8 @@ from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.lifecycle import (
+from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.observers import (
     MS,
     NS,
     QUICK,
@@ -40,7 +41,6 @@ from orchestrator.probes.lifecycle import (
 )  # fmt: skip
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Failure, Section
-from orchestrator.probes.rounds import Plan
 
 AT_ONCE = 4
 AHEAD_NS = 1000 * MS

@@ -1,0 +1,1 @@
+"""What every table and page is made of, whatever it tells: numbers in words, and plain tables of texts."""

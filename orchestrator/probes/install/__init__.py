@@ -1,0 +1,1 @@
+"""The install probe: what a server comes to when it is installed."""
