@@ -104,6 +104,7 @@ def _counted(spec: LoadSpec, found: Found) -> Json:
     return {
         "schema": SCHEMA,
         "spec": spec.to_json(),
+        "warmup_s": spec.warmup_s,
         "elapsed_s": found.elapsed_s,
         "requests": found.requests,
         "rps": found.requests / found.elapsed_s,

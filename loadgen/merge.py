@@ -19,6 +19,7 @@ def merge(spec: LoadSpec, parts: list[Json], before: Snapshot, after: Snapshot, 
     return {
         "schema": SCHEMA,
         "spec": spec.to_json(),
+        "warmup_s": max(part["warmup_s"] for part in parts),
         "elapsed_s": max(part["elapsed_s"] for part in parts),
         "requests": requests,
         "rps": sum(part["rps"] for part in parts),

@@ -26,10 +26,11 @@ class Open:
 
 @dataclass(frozen=True)
 class Stretch:
-    """The timed stretch as it was: readings at both ends, its length in ns, counts, answers by 10 ms."""
+    """The timed stretch as it was: readings at both ends, ns of its warm-up and of itself, counts, answers by 10 ms."""
 
     before: Snapshot
     after: Snapshot
+    warmup: int
     elapsed: int
     tally: Tally
     marks: list[int]
@@ -48,6 +49,7 @@ def result(spec: LoadSpec, stretch: Stretch) -> Json:
     return {
         "schema": SCHEMA,
         "spec": spec.to_json(),
+        "warmup_s": stretch.warmup / 1e9,
         "elapsed_s": elapsed,
         "requests": requests,
         "rps": (loop.in_time if loop else requests) / elapsed,

@@ -10,17 +10,19 @@ from time import perf_counter_ns
 from loadgen import proc
 from loadgen.affinity import pinned
 from loadgen.exchange import ring
-from loadgen.loops import closed_loop, drain, open_loop
+from loadgen.loops import TICK_NS, closed_loop, drain, open_loop
 from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
 from loadgen.result import Open, Stretch, result
-from loadgen.snapshot import Snapshot, snapshot, watch
+from loadgen.snapshot import Snapshot, Watched, snapshot, watch
 from loadgen.spec import Json, LoadSpec
 from loadgen.stream import resolve
 from loadgen.tally import Unanswered
 from loadgen.wires import Wires
 
 LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
+LONGER = 4  # a warm-up is longer by at most so many times its own length …
+LONGER_NS = 2_000_000_000  # … and by at most so much
 
 
 def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None) -> Json:
@@ -28,7 +30,9 @@ def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None
 
     `marks` gets, while the stretch runs, the number of right answers so far, every 10 ms.
 
-    The warm-up uses the same connections as the stretch. A closed loop's stretch ends with the first
+    The warm-up uses the same connections as the stretch. A closed loop's goes on, after `warmup_s`, until every
+    connection has had an answer, up to a bound (`_warm_up`); with `begin` given it does not, for whoever gave it
+    begins others at the same time. A closed loop's stretch ends with the first
     batch of answers that reaches its end, and its real length is what `elapsed_s` says. An open loop's
     consists of the requests that are due in it, and each gets its answer or its error. Raises SpecError.
     """
@@ -37,28 +41,49 @@ def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None
     measure = _closed if spec.loop == "closed" else _open
     try:
         with pinned(spec.cpus), _without_gc():
-            stretch = measure(spec, pool, begin or perf_counter_ns(), [] if marks is None else marks)
+            stretch = measure(spec, pool, begin, [] if marks is None else marks)
     finally:
         wires.close()
     return result(spec, stretch)
 
 
-def _closed(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
-    start = begin + _ns(spec.warmup_s)
-    pool.open_all(spec.connections)
-    closed_loop(pool, start - LISTING_NS, [])
-    watched = watch(spec.watch_pid)
-    closed_loop(pool, start, [])
+def _closed(spec: LoadSpec, pool: Pool, begin: int | None, marks: list[int]) -> Stretch:
+    began = begin or perf_counter_ns()
+    watched = _warm_up(spec, pool, began, 0 if begin else _longer(spec))
     pool.fresh_tally()
     opened = pool.wires.opened
     before = snapshot(watched)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
     end = perf_counter_ns()
     unanswered = pool.unanswered(before.at, end)
-    return _stretch(spec, pool, before, end - before.at, marks, opened, unanswered)
+    return _stretch(spec, pool, before, (before.at - began, end - before.at), marks, opened, unanswered)
 
 
-def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
+def _warm_up(spec: LoadSpec, pool: Pool, began: int, longer: int) -> Watched:
+    """Load for `warmup_s`, and up to `longer` ns more until every connection has had an answer; list the server's tree.
+
+    The first answers of many connections may take longer than `warmup_s` at a slow server. One that never answers some
+    of its connections (verdict `starved`) is not waited for.
+    """
+    start = until = began + _ns(spec.warmup_s)
+    pool.open_all(spec.connections)
+    opened = now = perf_counter_ns()
+    closed_loop(pool, start - LISTING_NS, [])
+    while pool.unanswered(opened, now).connections and (now := perf_counter_ns()) < start + longer - LISTING_NS:
+        closed_loop(pool, now + TICK_NS, [])
+        pool.tick(now)
+        until = perf_counter_ns() + LISTING_NS
+    watched = watch(spec.watch_pid)
+    closed_loop(pool, until, [])
+    return watched
+
+
+def _longer(spec: LoadSpec) -> int:
+    return min(LONGER * _ns(spec.warmup_s), LONGER_NS)
+
+
+def _open(spec: LoadSpec, pool: Pool, begin: int | None, marks: list[int]) -> Stretch:
+    begin = begin or perf_counter_ns()
     start = begin + _ns(spec.warmup_s)
     end = start + _ns(spec.duration_s)
     arrivals = Arrivals(pool, schedule(spec, begin, end), spec.timeout_s)
@@ -74,23 +99,24 @@ def _open(spec: LoadSpec, pool: Pool, begin: int, marks: list[int]) -> Stretch:
     unanswered = arrivals.unanswered(start, end)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
     drain(pool, arrivals, end + 2 * _ns(spec.timeout_s))
-    return _stretch(spec, pool, before, end - start, marks, opened, unanswered, open_)
+    return _stretch(spec, pool, before, (start - begin, end - start), marks, opened, unanswered, open_)
 
 
 def _stretch(
     spec: LoadSpec,
     pool: Pool,
     before: Snapshot,
-    elapsed: int,
+    lasted: tuple[int, int],
     marks: list[int],
     opened: int,
     unanswered: Unanswered,
     open_: Open | None = None,
 ) -> Stretch:
+    """`lasted`: ns of the warm-up, and of the stretch."""
     after = snapshot(watch(spec.watch_pid))
     pool.settle_bytes()
     memory = proc.memory(after.server)
-    return Stretch(before, after, elapsed, pool.tally, marks, opened, pool.wires.opened, memory, unanswered, open_)
+    return Stretch(before, after, *lasted, pool.tally, marks, opened, pool.wires.opened, memory, unanswered, open_)
 
 
 def _ns(seconds: float) -> int:

@@ -202,6 +202,7 @@ class MemoryServer:
         document = {
             "schema": "loadgen/1",
             "spec": spec,
+            "warmup_s": spec["warmup_s"],
             "elapsed_s": elapsed,
             "requests": requests,
             "rps": (driven.in_time if driven else requests) / elapsed,

@@ -226,7 +226,7 @@ class _Slices:
             self._load(cell, *ready, warmup_s, order, seed)
         last = self._slices[cell.id][-1:]
         rps = float(last[0].load["rps"]) if last and cell.id not in self._failures else None
-        planned_s = warmup_s + schedule.slice_s if rps is not None else 0.0
+        planned_s = _took_s(last[0].load, warmup_s, schedule) if rps is not None else 0.0
         self._emit(SliceDone(cell.id, rps, planned_s, order + 1, len(self._plan.cells) * schedule.slices))
 
     def _ready(self, cell: Cell) -> tuple[Running, Expected] | Failure:
@@ -272,6 +272,11 @@ class _Slices:
     def _round(self, cell: Cell) -> Round:
         started = self._started[cell.launch_id]
         return Round(self._number, started.check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
+
+
+def _took_s(load: Load, warmup_s: float, schedule: Schedule) -> float:
+    """Seconds of load as they are timed: the warm-up as long as it was, which is `warmup_s` or longer."""
+    return load.get("warmup_s", warmup_s) + schedule.slice_s
 
 
 def _all_right(load: Load) -> bool:

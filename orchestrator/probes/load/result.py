@@ -101,6 +101,7 @@ class FirstError(TypedDict):
 class Load(TypedDict):
     """One slice. `requests`: right answers; `rps`: those inside the stretch, by the second; `host`: by CPU (`cpu0`)."""
 
+    warmup_s: NotRequired[float]
     elapsed_s: float
     requests: int
     rps: float
