@@ -46,6 +46,7 @@ from orchestrator.tools.doctor import exit_code as doctor_exit_code
 from orchestrator.tools.doctor import findings, warnings
 from orchestrator.tools.doctor import render as render_findings
 from orchestrator.tools.facts import gather, glance, is_dead
+from orchestrator.tools.field_tables import renew_pages
 from orchestrator.tools.wheels import distributions, look_up, wheels_json, wheels_table
 
 CACHE = ROOT / ".cache"
@@ -277,9 +278,12 @@ def clean(
 
 @app.command()
 def schema(
-    write: Annotated[Path | None, typer.Option(help="folder to write matrix, record and run schemas to")] = None,
+    write: Annotated[Path | None, typer.Option(help="folder to write schemas and tables of fields to")] = None,
 ) -> None:
-    """Print the JSON Schema of matrix.yaml for editors, or write all published schemas to a folder."""
+    """Print the JSON Schema of matrix.yaml for editors, or write all published schemas to a folder.
+
+    Pages in that folder (matrix.md, records.md) get their tables of fields anew.
+    """
     documents = {
         "matrix": json_schema(),
         "record": Record.model_json_schema(),
@@ -288,10 +292,14 @@ def schema(
     if write is None:
         sys.stdout.write(json.dumps(documents["matrix"], indent=1) + "\n")
         return
-    for name, content in documents.items():
-        path = write / f"{name}.schema.json"
+    files = {write / f"{name}.schema.json": _indented(content) for name, content in documents.items()}
+    for path, text in {**files, **renew_pages(write)}.items():
         with writing(path, "name a folder that is there: --write FOLDER"):
-            path.write_text(json.dumps(content, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+            path.write_text(text, encoding="utf-8")
+
+
+def _indented(document: object) -> str:
+    return json.dumps(document, indent=1, ensure_ascii=False) + "\n"
 
 
 def _warn(matrix: Matrix, folder: Path, engine: EngineFacts, selection: Selection) -> None:

@@ -5,10 +5,12 @@ Units stand in the names: `_s` seconds, `_us` microseconds, `_bytes` bytes. A fi
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field
 
+from orchestrator.matrix.axes import stored_fields
+from orchestrator.matrix.fields import with_fields
 from orchestrator.probes.deploy.record import DeploySection
 from orchestrator.probes.install.record import InstallSection
 from orchestrator.probes.shutdown.record import ShutdownSection
@@ -19,24 +21,25 @@ RatioBound = Literal["", ">=", "<=", "?"]
 Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed", "not_judged"]
 
 
+@with_fields(stored_fields())
 class CellPoint(Stored):
-    """The axes of a cell."""
+    """The axes of a cell: orchestrator/matrix/axes.py has the table."""
 
-    server: str
-    variant: str
-    flavour: str
-    mode: str
-    python: str
-    app: str
-    protocol: str
-    workload: str
-    workers: int
-    threads: int | None
-    tls: bool
-    connections: int
-    tuned: bool = Field(default=False, description="started and stopped as the entry's `shutdown` says")
-    twin: bool = Field(default=False, description="the same server once more, under another name")
-    open: int = Field(default=0, description="percent of the closed loop's throughput that came in; 0: closed loop")
+    if TYPE_CHECKING:
+        server: str
+        variant: str
+        flavour: str
+        mode: str
+        python: str
+        app: str
+        protocol: str
+        workload: str
+        workers: int
+        threads: int | None
+        tls: bool
+        connections: int
+        tuned: bool
+        open: int
 
 
 class Reason(Stored):

@@ -259,7 +259,7 @@ def _common(
         "run": run,
         "suite": selection.suite,
         "probe": selection.probe,
-        "cell": _point(cell),
+        "cell": CellPoint.model_validate(cell.point),
         "baseline": selection.is_baseline(cell),
         "outcome": _OUTCOMES[failure.stage] if failure else "measured",
         "reason": _reason(failure) if failure else None,
@@ -274,26 +274,6 @@ def _common(
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def _point(cell: Cell) -> CellPoint:
-    return CellPoint(
-        server=cell.variant.server,
-        variant=cell.variant.variant,
-        flavour=cell.flavour,
-        mode=cell.mode,
-        python=cell.python,
-        app=cell.app,
-        protocol=cell.variant.protocol,
-        workload=cell.workload,
-        workers=cell.workers,
-        threads=cell.threads,
-        tls=cell.tls,
-        connections=cell.connections,
-        tuned=cell.tuned,
-        twin=cell.twin,
-        open=cell.open,
-    )
 
 
 def _image(image: BuiltImage) -> ImageFacts:

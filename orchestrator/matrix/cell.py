@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
+from orchestrator.matrix.axes import AXES, COMPARED, IN_IDS, LAUNCH, OWN, Axis
+from orchestrator.matrix.fields import with_attributes
 from orchestrator.matrix.resolved import Variant
 
 DOT = "·"
-COMPARED = ("workload", "tls", "open", "connections")
-"""Axes in which cells that are compared never differ; a suite's `apart` names more."""
 
 
 @dataclass(frozen=True)
@@ -26,43 +28,46 @@ class ImageKey:
 
 
 @dataclass(frozen=True)
+@with_attributes({axis.name: (axis.stored, axis.before) for axis in OWN})
 class Cell:
-    """One point of the matrix. `threads` is None where the variant has no threads to set."""
+    """One point of the matrix: a variant, and a value of each axis, in the order of the table of axes.
+
+    `threads` is None where the variant has no threads to set. `open` 0: closed loop; else open loop at so many percent
+    of the throughput of the closed one.
+    """
 
     variant: Variant
-    flavour: str
-    mode: str
-    python: str
-    app: str
-    workload: str
-    workers: int
-    threads: int | None
-    tls: bool
-    connections: int
-    tuned: bool = False
-    twin: bool = False
-    open: int = 0
-    """0: closed loop. Else open loop at so many percent of the throughput of the closed one."""
+    if TYPE_CHECKING:
+        flavour: str
+        mode: str
+        python: str
+        app: str
+        workload: str
+        workers: int
+        threads: int | None
+        tls: bool
+        connections: int
+        tuned: bool = False
+        twin: bool = False
+        open: int = 0
 
     @property
     def launch_id(self) -> str:
         """Cells with the same launch id are measured on the same running server."""
-        parts = [self.variant.name, self.flavour, self.mode, f"py{self.python}", self.app, f"w{self.workers}"]
-        if self.threads is not None:
-            parts.append(f"t{self.threads}")
-        if self.tls:
-            parts.append("tls")
-        if self.tuned:
-            parts.append("tuned")
-        if self.twin:
-            parts.append("twin")
-        return DOT.join(parts)
+        return self._id_of(axis for axis in IN_IDS if axis.place == LAUNCH)
 
     @property
     def id(self) -> str:
-        workload = [] if self.workload == "item" else [self.workload]
-        rate = [f"open{self.open}"] if self.open else []
-        return DOT.join((self.launch_id, *workload, *rate, f"c{self.connections}"))
+        return self._id_of(IN_IDS)
+
+    def _id_of(self, axes: Iterable[Axis]) -> str:
+        marks = (axis.marked(getattr(self, axis.name)) for axis in axes)
+        return DOT.join((self.variant.name, *filter(None, marks)))
+
+    @property
+    def point(self) -> dict[str, object]:
+        """Its value of every axis, those that come with the variant too."""
+        return {axis.name: axis.of(self.variant) if axis.of else getattr(self, axis.name) for axis in AXES}
 
     @property
     def image(self) -> ImageKey:

@@ -9,9 +9,10 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 
 from orchestrator.errors import Place, SpecError, nearest
+from orchestrator.matrix.axes import AXIS, OWN, Setting
 from orchestrator.matrix.cell import Cell
-from orchestrator.matrix.models import Axes, Filter, Matrix, Schedule, Suite, View
-from orchestrator.matrix.resolved import Variant, catalogue
+from orchestrator.matrix.models import Axes, Filter, Matrix, Schedule, Suite, View, given
+from orchestrator.matrix.resolved import catalogue
 from orchestrator.matrix.suite_checks import matches
 
 MAX_CELLS = 5000
@@ -112,7 +113,7 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = (), cpus:
         cells=cells,
         left_out=left_out + dropped,
         schedule=suite.schedule,
-        against=suite.against.axes() if suite.against else {},
+        against=given(suite.against) if suite.against else {},
         apart=suite.apart,
         view=suite.view,
     )
@@ -155,10 +156,10 @@ def _from_axes(matrix: Matrix, axes: Axes, cpus: int) -> tuple[tuple[Cell, ...],
     for variant in catalogue(matrix):
         if not any(matches(pattern, variant) for pattern in axes.server):
             continue
-        apps = _apps(matrix, axes, variant)
-        if not apps:
+        setting = Setting(variant, {name: app.protocol for name, app in matrix.apps.items()}, cpus)
+        if not AXIS["app"].settled(axes.app, setting):
             left_out[variant.name] = LeftOut(variant.name, f"no app of this suite speaks {variant.protocol}")
-        for cell in _points(axes, variant, apps, cpus):
+        for cell in _points(axes, setting):
             why = _unsupported(cell)
             if why:
                 left_out.setdefault(f"{cell.launch_id}", LeftOut(cell.launch_id, why))
@@ -167,32 +168,15 @@ def _from_axes(matrix: Matrix, axes: Axes, cpus: int) -> tuple[tuple[Cell, ...],
     return tuple(cells.values()), tuple(left_out.values())
 
 
-def _apps(matrix: Matrix, axes: Axes, variant: Variant) -> tuple[str, ...]:
-    wanted = tuple(matrix.apps) if "all" in axes.app else axes.app
-    return tuple(app for app in wanted if matrix.apps[app].protocol == variant.protocol)
-
-
-def _points(axes: Axes, variant: Variant, apps: tuple[str, ...], cpus: int) -> Iterator[Cell]:
-    counts = [cpus if isinstance(workers, str) else workers for workers in axes.workers]
-    threads: tuple[int | None, ...] = axes.threads if "threads" in variant.supports else (None,)
-    for flavour, mode, python, app, workload, workers, thread, tls, connections in itertools.product(
-        axes.flavour, axes.mode, axes.python, apps, axes.workload, counts, threads, axes.tls, axes.connections
-    ):
-        install = ("sdist" if variant.sdist_only else "wheel") if mode == "default" else mode
-        for tuned, twin, rate in itertools.product(axes.tuned, axes.twin, axes.open):
-            yield Cell(
-                variant, flavour, install, python, app, workload, workers, thread, tls, connections, tuned, twin, rate
-            )
+def _points(axes: Axes, setting: Setting) -> Iterator[Cell]:
+    values = (axis.settled(getattr(axes, axis.name), setting) for axis in OWN)
+    return (Cell(setting.variant, *point) for point in itertools.product(*values))
 
 
 def _unsupported(cell: Cell) -> str:
-    if cell.workers > 1 and "workers" not in cell.variant.supports:
-        return f"{cell.variant.name} has no setting for workers: it is one process"
-    if cell.tls and "tls" not in cell.variant.supports:
-        return f"{cell.variant.name} does not support TLS"
-    if cell.tuned and cell.variant.shutdown is None:
-        return f"no flag is known that changes how {cell.variant.name} ends"
-    return ""
+    """Why the variant cannot have a value of the cell; "" where it can have all."""
+    refusals = (axis.refusal(cell.variant, getattr(cell, axis.name)) for axis in OWN)
+    return next(filter(None, refusals), "")
 
 
 def _no_duplicates(field: str, cells: tuple[Cell, ...], more: tuple[Cell, ...]) -> None:
@@ -230,8 +214,7 @@ def _with_closed_loops(
 def _dropped(cell: Cell, rule: Filter) -> bool:
     if rule.server is not None and not matches(rule.server, cell.variant):
         return False
-    given = rule.model_dump(exclude={"server", "why"}, exclude_none=True)
-    return all(getattr(cell, axis) == value for axis, value in given.items())
+    return all(getattr(cell, axis) == value for axis, value in given(rule).items() if axis != "server")
 
 
 def _narrowed(whole: Selection, only: tuple[str, ...]) -> Selection:

@@ -14,7 +14,8 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import Place, SpecError, SpecErrors
 from orchestrator.matrix.checks import mistakes
-from orchestrator.matrix.models import UNION_TAGS, Matrix
+from orchestrator.matrix.models import Matrix
+from orchestrator.matrix.values import UNION_TAGS
 from orchestrator.matrix.wording import explained
 from orchestrator.matrix.yaml_text import FieldPath, YamlText, dotted, parse_yaml
 

@@ -6,31 +6,28 @@ These models mirror the file. What a server entry and one of its variants say to
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    BeforeValidator,
-    ConfigDict,
-    Discriminator,
-    Field,
-    StringConstraints,
-    Tag,
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+
+from orchestrator.matrix.axes import AXES, AxisName, chosen_fields, combined_fields
+from orchestrator.matrix.command import without_null_byte
+from orchestrator.matrix.fields import with_fields
+from orchestrator.matrix.values import (
+    PATH,
+    Command,
+    Distribution,
+    Install,
+    Many,
+    Name,
+    PositiveInt,
+    Seconds,
+    System,
+    Variable,
 )
 
-from orchestrator.matrix.command import one_line, without_null_byte
-from orchestrator.matrix.requirement import distribution_name, each_once, pinned
-
-NAME, PYTHON, PATH = r"^[a-z0-9][a-z0-9-]*$", r"^3\.[0-9]+t?$", r"^/"
-VARIABLE, SYSTEM = r"^[A-Za-z_][A-Za-z0-9_]*$", r"^[a-z0-9][a-z0-9.+:=~_-]*$"
-Name = Annotated[str, StringConstraints(pattern=NAME)]
 Protocol = Literal["wsgi", "asgi", "rsgi"]
-Mode = Literal["wheel", "sdist"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
-Axis = Literal[
-    "flavour", "mode", "python", "app", "workload", "workers", "threads", "tls", "twin", "open", "connections"
-]
 Figure = Literal[
     "rps", "ratio", "p50", "p99", "cpu", "cpu-ratio", "memory", "memory-idle", "between", "within", "ceiling", "errors"
 ]
@@ -38,40 +35,6 @@ Probe = Literal["load", "install", "startup", "shutdown", "deploy"]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
 Disturbance = Literal["rolling", "late", "reload", "kill", "stall"]
 Case = Literal["term", "int", "twice", "group", "long", "stream"]
-PositiveInt = Annotated[int, Field(gt=0, le=65536)]
-Threads = Annotated[int, Field(ge=0, le=65536)]
-Percent = Annotated[int, Field(ge=0, le=200)]
-Seconds = Annotated[float, Field(gt=0, le=3600)]
-Variable = Annotated[str, StringConstraints(pattern=VARIABLE)]
-System = Annotated[str, StringConstraints(pattern=SYSTEM)]
-Python = Annotated[str, StringConstraints(pattern=PYTHON)]
-
-NUMBER, WORD = UNION_TAGS = "[number]", "[word]"
-"""What pydantic adds to the path of a field that takes a number or a word."""
-
-Workers = Annotated[
-    Annotated[PositiveInt, Tag(NUMBER)] | Annotated[Literal["cpus"], Tag(WORD)],
-    Discriminator(lambda value: WORD if isinstance(value, str) else NUMBER),
-]
-"""cpus: as many as there are CPUs for the server."""
-
-Distribution = Annotated[str, AfterValidator(distribution_name)]
-"""Written as on the index, kept as packages are compared: `mod_wsgi` becomes `mod-wsgi`."""
-
-Install = Annotated[tuple[Annotated[str, AfterValidator(pinned)], ...], AfterValidator(each_once)]
-
-Command = Annotated[str, AfterValidator(one_line)]
-"""A launch command or a part of one, in one line whatever lines it was written in."""
-
-T = TypeVar("T")
-
-
-def _several(value: object) -> object:
-    return tuple(value) if isinstance(value, list) else (value,)
-
-
-Many = Annotated[tuple[T, ...], BeforeValidator(_several, json_schema_input_type=Any), Field(min_length=1)]
-"""One value or a list of them: `flavour: slim` and `flavour: [slim, alpine]` both read well."""
 
 
 class Model(BaseModel):
@@ -173,68 +136,49 @@ class ServerEntry(Entry):
     variants: dict[Name, VariantEntry] = Field(min_length=1)
 
 
+@with_fields(combined_fields())
 class Axes(Model):
     """The values that a suite combines. A server is named `uvicorn`, `uvicorn/standard`, by a pattern or as `all`."""
 
-    server: Many[str] = ("all",)
-    flavour: Many[str] = ("slim",)
-    mode: Many[Literal["default", "wheel", "sdist"]] = Field(
-        default=("default",), description="default: wheel, or sdist where nothing else exists"
-    )
-    python: Many[Python] = ("3.13",)
-    app: Many[str] = ("all",)
-    workload: Many[str] = ("item",)
-    workers: Many[Workers] = Field(default=(1,), description="cpus: one for each CPU that servers get")
-    threads: Many[Threads] = (4,)
-    tls: Many[bool] = (False,)
-    tuned: Many[bool] = Field(default=(False,), description="true: with the entry's `shutdown`")
-    twin: Many[bool] = Field(default=(False,), description="true: the same server once more, under another name")
-    open: Many[Percent] = Field(
-        default=(0,), description="0: closed loop; else open loop at so many percent of the closed loop's throughput"
-    )
-    connections: Many[PositiveInt] = (32,)
+    if TYPE_CHECKING:
+        server: tuple[str, ...] = ()
+        flavour: tuple[str, ...] = ()
+        python: tuple[str, ...] = ()
+        app: tuple[str, ...] = ()
+        tls: tuple[bool, ...] = ()
+        connections: tuple[int, ...] = ()
+        open: tuple[int, ...] = ()
 
 
+@with_fields(
+    {
+        **chosen_fields(axis for axis in AXES if axis.settable and axis.excluded),
+        "why": (str, Field(min_length=1, description="the reason, which `matrix list` prints; it must be given")),
+    }
+)
 class Filter(Model):
     """Which cells an `exclude` drops: those that match every given field."""
 
-    server: str | None = None
-    flavour: str | None = None
-    mode: Mode | None = None
-    python: Python | None = None
-    app: str | None = None
-    workload: str | None = None
-    workers: PositiveInt | None = None
-    threads: Threads | None = None
-    tls: bool | None = None
-    tuned: bool | None = None
-    twin: bool | None = None
-    open: Percent | None = None
-    connections: PositiveInt | None = None
-    why: str = Field(min_length=1, description="printed by `matrix list`")
+    if TYPE_CHECKING:
+        server: str | None
+        why: str
 
 
+@with_fields(chosen_fields(axis for axis in AXES if axis.settable and axis.referred))
 class Against(Model):
     """Axes with a value: each cell is compared with the one that has these values and agrees in all else."""
 
-    flavour: str | None = None
-    mode: Mode | None = None
-    python: Python | None = None
-    workload: str | None = None
-    workers: PositiveInt | None = None
-    threads: Threads | None = None
-    tls: bool | None = None
-    twin: bool | None = None
 
-    def axes(self) -> dict[str, object]:
-        """Those that are given."""
-        return self.model_dump(exclude_none=True)
+def given(chosen: Filter | Against) -> dict[str, object]:
+    """The axes that have a value there, in the order of the table."""
+    values = {axis.name: getattr(chosen, axis.name, None) for axis in AXES}
+    return {name: value for name, value in values.items() if value is not None}
 
 
 class View(Model):
     """The table that a suite is read in: one row per server and setting, one column per value of `across`."""
 
-    across: Axis | Literal["none"] = "connections"
+    across: AxisName | Literal["none"] = "connections"
     show: Many[Figure] = Field(default=("rps", "ratio"), description="figures of each place of the table")
 
 
@@ -264,7 +208,7 @@ class Suite(Model):
     probe: Probe = "load"
     baseline: str = Field(default="", description="server/variant that ratios refer to; or `against`")
     against: Against | None = Field(default=None, description="ratios refer to the same server with these values")
-    apart: tuple[Axis, ...] = Field(default=(), description="axes in which cells that are compared never differ")
+    apart: tuple[AxisName, ...] = Field(default=(), description="axes in which cells that are compared never differ")
     view: View = View()
     axes: Axes = Axes()
     include: tuple[Axes, ...] = ()

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from fnmatch import fnmatchcase
 
+from orchestrator.matrix.axes import AXIS, OWN, Axis
 from orchestrator.matrix.mistake import Mistake, shown, unknown
-from orchestrator.matrix.models import Axes, Filter, Matrix, Suite
+from orchestrator.matrix.models import Axes, Filter, Matrix, Suite, given
 from orchestrator.matrix.resolved import Variant
 from orchestrator.matrix.yaml_text import FieldPath
 
@@ -76,10 +77,10 @@ def _open_mistakes(path: FieldPath, axes: Axes) -> Iterator[Mistake]:
     if not most:
         return
     if 0 not in axes.open:
-        given = ", ".join(map(str, axes.open))
+        rates = ", ".join(map(str, axes.open))
         yield Mistake(
             field, f"{most} is a percentage of the closed loop's throughput, which is not measured here", "",
-            f"write open: [0, {given}]",
+            f"write open: [0, {rates}]",
         )  # fmt: skip
     fewest, needed = min(axes.connections), connections_for(most)
     if fewest < needed:
@@ -131,16 +132,16 @@ def _baseline_mistakes(variants: tuple[Variant, ...], path: FieldPath, suite: Su
 
 
 def _against_mistakes(matrix: Matrix, path: FieldPath, suite: Suite) -> Iterator[Mistake]:
-    given = suite.against.axes() if suite.against else {}
+    chosen = given(suite.against) if suite.against else {}
     where: FieldPath = (*path, "against")
-    if not given:
+    if not chosen:
         yield Mistake(where, "no axis is given", "", "write against: {axis: value}")
-    absent = [_absent(matrix, (*where, axis), axis, value, values_of(suite, axis)) for axis, value in given.items()]
+    absent = [_absent(matrix, (*where, axis), axis, value, values_of(suite, axis)) for axis, value in chosen.items()]
     yield from filter(None, absent)
-    for axis in (axis for axis in given if axis in suite.apart):
+    for axis in (axis for axis in chosen if axis in suite.apart):
         yield Mistake((*where, axis), f"{axis} stands in apart, too: cells that differ in it are not compared")
-    if given and not any(absent) and all(len(values_of(suite, axis)) == 1 for axis in given):
-        named = ", ".join(f"{axis} {shown(value)}" for axis, value in given.items())
+    if chosen and not any(absent) and all(len(values_of(suite, axis)) == 1 for axis in chosen):
+        named = ", ".join(f"{axis} {shown(value)}" for axis, value in chosen.items())
         yield Mistake(where, f"every cell has {named} and would refer to itself", "", "give the axes a second value")
 
 
@@ -148,11 +149,16 @@ def _absent(matrix: Matrix, path: FieldPath, axis: str, value: object, values: t
     """The mistake where a suite with these `values` of an axis has not this one."""
     if value in values:
         return None
-    named: dict[str, Iterable[str]] = {"flavour": matrix.flavours, "workload": matrix.workloads}
-    if value not in named.get(axis, (value,)):
-        return unknown(path, axis, str(value), named[axis])
+    if mistake := _unnamed(matrix, path, AXIS[axis], value, ()):
+        return mistake
     valid = ", ".join(map(shown, values))
     return Mistake(path, f"no cell of the suite has {axis} {shown(value)}", "", f"one of: {valid}; or add it to axes")
+
+
+def _unnamed(matrix: Matrix, path: FieldPath, axis: Axis, value: object, also: tuple[str, ...]) -> Mistake | None:
+    """The mistake where the values of an axis are names of a part of the file, or of `also`, and this is none."""
+    valid = (*getattr(matrix, axis.named_in), *also) if axis.named_in else (value,)
+    return None if value in valid else unknown(path, axis.name, str(value), valid)
 
 
 def _view_mistakes(path: FieldPath, suite: Suite) -> Iterator[Mistake]:
@@ -167,42 +173,29 @@ def _view_mistakes(path: FieldPath, suite: Suite) -> Iterator[Mistake]:
 
 def values_of(suite: Suite, axis: str) -> tuple[object, ...]:
     """The values of an axis in a suite; an install mode `default` stands for both."""
-    found = [value for axes in (suite.axes, *suite.include) for value in getattr(axes, axis)]
-    if axis == "mode":
-        found = [mode for value in found for mode in (("wheel", "sdist") if value == "default" else (value,))]
-    return tuple(dict.fromkeys(found))
+    given = [value for axes in (suite.axes, *suite.include) for value in getattr(axes, axis)]
+    return tuple(dict.fromkeys(one for value in given for one in AXIS[axis].stands_for.get(value, (value,))))
 
 
 def _axes_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, axes: Axes) -> Iterator[Mistake]:
-    for axis, given in axes:
-        counted: Counter[object] = Counter(given)
+    for axis, values in axes:
+        counted: Counter[object] = Counter(values)
         value, times = counted.most_common(1)[0]
         if times > 1:
             yield Mistake((*path, axis), f"{value!r} stands in it twice, so its cells would too", "", "name it once")
     for at, pattern in enumerate(axes.server):
         yield from _server_mistakes((*path, "server", at), pattern, variants)
-    named: tuple[tuple[str, tuple[str, ...], Iterable[str]], ...] = (
-        ("flavour", axes.flavour, matrix.flavours),
-        ("app", axes.app, [*matrix.apps, "all"]),
-        ("workload", axes.workload, matrix.workloads),
-    )
-    for axis, values, valid in named:
-        for at, value in enumerate(values):
-            if value not in valid:
-                yield unknown((*path, axis, at), axis, value, valid)
+    for own in OWN:
+        numbered = enumerate(getattr(axes, own.name))
+        found = (_unnamed(matrix, (*path, own.name, at), own, value, own.also) for at, value in numbered)
+        yield from filter(None, found)
 
 
 def _filter_mistakes(matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, rule: Filter) -> Iterator[Mistake]:
     if rule.server is not None:
         yield from _server_mistakes((*path, "server"), rule.server, variants)
-    named = (
-        ("flavour", rule.flavour, matrix.flavours),
-        ("app", rule.app, matrix.apps),
-        ("workload", rule.workload, matrix.workloads),
-    )
-    for axis, value, valid in named:
-        if value is not None and value not in valid:
-            yield unknown((*path, axis), axis, value, valid)
+    found = (_unnamed(matrix, (*path, name), AXIS[name], value, ()) for name, value in given(rule).items())
+    yield from filter(None, found)
     if len(rule.model_fields_set) == 1:
         yield Mistake(path, "an exclude without any axis would drop every cell", "", "name a server or another axis")
 

@@ -11,7 +11,8 @@ from pydantic_core import ErrorDetails
 
 from orchestrator.errors import nearest
 from orchestrator.matrix.mistake import WrongText, shown
-from orchestrator.matrix.models import NAME, PATH, PYTHON, SYSTEM, VARIABLE, WORD, Matrix
+from orchestrator.matrix.models import Matrix
+from orchestrator.matrix.values import NAME, PATH, PYTHON, SYSTEM, VARIABLE, WORD
 from orchestrator.matrix.yaml_text import FieldPath
 
 Words = tuple[str, str, str]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
 from orchestrator.layout.text import NONE
+from orchestrator.matrix.axes import AXIS
 from orchestrator.probes.install.record import InstallSection
 from orchestrator.probes.install.view import of_install
 from orchestrator.report.attempt import Attempts
@@ -112,9 +113,8 @@ def _installed(section: InstallSection) -> dict[str, Value]:
 
 
 COLUMNS = (
-    "warning", "id", "run", "suite", "engine", "server", "variant", "flavour", "mode", "python", "app", "protocol",
-    "workload", "workers", "threads", "tls", "connections", "tuned", "twin", "open", "baseline", "reference",
-    "outcome", "stage", "reason", "verdicts", "effects", "rank", "rank_last", "rps", "rps_low", "rps_high",
+    "warning", "id", "run", "suite", "engine", *AXIS, "baseline", "reference", "outcome",
+    "stage", "reason", "verdicts", "effects", "rank", "rank_last", "rps", "rps_low", "rps_high",
     "rate_asked", "rate_share", "ratio", "ratio_low", "ratio_high", "ratio_bound", "ceiling_share",
     *(f"latency_{name}_us" for name in _PERCENTILES),
     *(f"latency_{name}_us_{end}" for name in ("p50", "p99") for end in ("low", "high")),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from orchestrator.evidence.model import Estimate, Record, RunFile
-from orchestrator.matrix.cell import COMPARED
+from orchestrator.matrix.axes import COMPARED
 from orchestrator.matrix.models import View
 from orchestrator.report.axes import WORDS
 

@@ -22,7 +22,8 @@ from test_report_renderings import shown
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record
-from orchestrator.matrix.models import Axis, Figure, View
+from orchestrator.matrix.axes import AxisName
+from orchestrator.matrix.models import Figure, View
 from orchestrator.report import csv_text, json_text, markdown, picture
 from orchestrator.report.axes import WORDS
 from orchestrator.report.document import document
@@ -32,7 +33,7 @@ from orchestrator.report.pivot import Pivot, pivots
 from orchestrator.report.table import tables
 
 GOLDEN = Path(__file__).parents[2] / "golden"
-ACROSS = (*get_args(Axis), "none")
+ACROSS = (*get_args(AxisName), "none")
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VIEWS = st.builds(
     lambda across, show: {"across": across, "show": show},
@@ -59,7 +60,7 @@ def test_a_shape_is_the_golden_one(name: str) -> None:
 
 
 def test_every_axis_and_figure_of_a_view_has_words() -> None:
-    assert set(get_args(Axis)) <= set(WORDS)
+    assert set(get_args(AxisName)) <= set(WORDS)
     assert set(get_args(Figure)) <= set(MEASURES)
 
 
