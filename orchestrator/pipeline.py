@@ -28,9 +28,10 @@ from orchestrator.matrix.models import Matrix
 from orchestrator.probes.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
 from orchestrator.probes.images import build_all, failure_of
 from orchestrator.probes.load.ceiling import Ceiling, Comparison, ceilings
-from orchestrator.probes.load.measure import Plan, hopeless, measure_round
+from orchestrator.probes.load.measure import Plan, hopeless
 from orchestrator.probes.placement import place
-from orchestrator.probes.registry import PROBES, Probe
+from orchestrator.probes.probe import CellByCell, InRounds, Probe
+from orchestrator.probes.registry import probe_named
 from orchestrator.probes.results import Failure, Round
 
 STOPPING = ("precision", "max_rounds")
@@ -84,6 +85,10 @@ class Order:
     seed: int = 1
     resume: bool = False
 
+    @property
+    def probe(self) -> Probe:
+        return probe_named(self.selection.probe)
+
 
 @dataclass(frozen=True)
 class Setting:
@@ -103,7 +108,7 @@ class Setting:
         images = {key: image for key, image in self.images.items() if isinstance(image, BuiltImage)}
         selection = self.order.selection
         cells = tuple(cell for cell in selection.cells if failure_of(self.images[cell.image]) is None)
-        references = selection.references() if selection.probe == "load" else {}
+        references = selection.references() if self.order.probe.settings.compares else {}
         return Plan(self.order.matrix, cells, images, selection.schedule, self.placement, self.order.seed, references)
 
 
@@ -118,9 +123,9 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
     setting = _set_up(order, engine, emit, costs)
     setting = _gone_on_with(setting, before) if before else setting
     write_run(order.folder, setting.run_file)
-    probe = order.selection.probe
-    made = _rounds(setting, earlier, costs) if probe == "load" else _each_cell(setting, earlier, PROBES[probe], costs)
-    told: dict[str, Any] = {"finished": _now(), "complete": True, "judged": judgement() if probe == "load" else None}
+    made = _measured(setting, earlier, costs)
+    judging = judgement() if isinstance(order.probe.how, InRounds) else None
+    told: dict[str, Any] = {"finished": _now(), "complete": True, "judged": judging}
     precision = order.selection.schedule.precision
     told |= {"stopped": stopped(made, precision)} if precision else {}
     return _tell_costs(setting, costs, told), made
@@ -135,7 +140,7 @@ def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
     costs.images_s += time.monotonic() - began
     run_file = _run_file(order, engine, placement, images, machine)
     setting = Setting(order, engine, emit, placement, images, machine, run_file)
-    return _with_ceilings(setting, loadgen) if order.selection.probe == "load" else setting
+    return _with_ceilings(setting, loadgen) if isinstance(order.probe.how, InRounds) else setting
 
 
 def _with_ceilings(setting: Setting, loadgen: BuiltImage) -> Setting:
@@ -144,8 +149,15 @@ def _with_ceilings(setting: Setting, loadgen: BuiltImage) -> Setting:
     return replace(setting, ceilings=found, run_file=setting.run_file.model_copy(update={"ceilings": told}))
 
 
-def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[Record]:
-    """The load probe: rounds over the cells, records written after each round. An interrupted round leaves none."""
+def _measured(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[Record]:
+    how = setting.order.probe.how
+    if isinstance(how, InRounds):
+        return _rounds(setting, earlier, how, costs)
+    return _each_cell(setting, earlier, how, costs)
+
+
+def _rounds(setting: Setting, earlier: Sequence[Record], how: InRounds, costs: Costs) -> list[Record]:
+    """Rounds over the cells, records written after each round. An interrupted round leaves none."""
     done = {record.id: rounds_of(record) for record in earlier if record.rounds}
     made = _write_rounds(setting, done)
     first = max((rounds[-1].number for rounds in done.values()), default=0) + 1
@@ -159,7 +171,7 @@ def _rounds(setting: Setting, earlier: Sequence[Record], costs: Costs) -> list[R
         slices.expect(len(cells), number)
         rounds: dict[str, Round] = {}
         for group in setting.order.selection.side_by_side(cells):
-            rounds |= measure_round(setting.engine, replace(plan, cells=group), number, slices.counting(costs))
+            rounds |= how.measure_round(setting.engine, replace(plan, cells=group), number, slices.counting(costs))
             slices.done += len(group) * plan.schedule.slices
         costs.orchestrator_cpu_s += sum(s.orchestrator_s for r in rounds.values() for s in r.slices)
         done |= {own: (*done.get(own, ()), round_) for own, round_ in rounds.items()}
@@ -241,7 +253,7 @@ def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]], fresh
     return made
 
 
-def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe, costs: Costs) -> list[Record]:
+def _each_cell(setting: Setting, earlier: Sequence[Record], how: CellByCell, costs: Costs) -> list[Record]:
     """A probe that takes one cell at a time: its record is written at once, and a resumed run skips it."""
     done = {record.id: record for record in earlier}
     selection = setting.order.selection
@@ -251,7 +263,7 @@ def _each_cell(setting: Setting, earlier: Sequence[Record], probe: Probe, costs:
         record = done.get(cell.id)
         if record is None:
             began = time.monotonic()
-            found = probe(setting.engine, setting.plan, cell, image)
+            found = how.measure(setting.engine, setting.plan, cell, image)
             record = probed_record(selection, cell, image, found, setting.run_file.id)
             write_records(setting.order.folder, [record])
             costs.rounds_s += time.monotonic() - began

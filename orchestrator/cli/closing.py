@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 
 from orchestrator.evidence.model import Record
+from orchestrator.probes.registry import section_of
 
 _COSTS = {
     "images_s": "images {:.0f} s",
@@ -31,9 +32,9 @@ def costs_told(costs: Mapping[str, float | None]) -> Iterator[str]:
 
 
 def usable(record: Record) -> bool:
-    """Whether a cell has a result: a figure that is not void; of the install probe, an install that failed, too."""
-    if record.probe == "install":
-        return record.install is not None
+    """Whether a cell has a result: a figure that is not void; of an install, that it failed is one, too."""
+    if section_of(record) is not None:
+        return True
     void = any(verdict.effect == "void" for verdict in record.verdicts)
     return record.outcome == "measured" and not void
 

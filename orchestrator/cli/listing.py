@@ -14,6 +14,9 @@ from orchestrator.judge.precision import percent
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.mistake import shown
 from orchestrator.matrix.models import Matrix
+from orchestrator.matrix.probe_settings import SETTINGS
+from orchestrator.probes.probe import CellByCell
+from orchestrator.probes.registry import probe_named
 from orchestrator.probes.results import Check
 from orchestrator.probes.trial import Tried
 
@@ -22,14 +25,15 @@ LEFT_OUT_SHOWN = 12
 
 def listing_json(selection: Selection) -> dict[str, Any]:
     """The same as one document; `schema` tells its form."""
-    references = selection.references() if selection.probe == "load" else {}
+    probe = probe_named(selection.probe)
+    references = selection.references() if probe.settings.compares else {}
     return {
         "schema": "appserver-matrix/list/1",
         "suite": selection.suite,
         "baseline": selection.baseline,
         "against": dict(selection.against),
         "apart": list(selection.apart),
-        "measuring_s": round(selection.seconds, 1),
+        "measuring_s": round(probe.seconds(selection), 1),
         "schedule": selection.schedule.model_dump(),
         "cells": [
             {
@@ -51,7 +55,7 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
     console.print(f"[bold]{selection.suite}[/]: {about}" if about else f"[bold]{selection.suite}[/]")
     for line in compared(selection):
         console.print(f"[dim]{line}[/]", soft_wrap=True)
-    references = set(selection.references().values()) if selection.probe == "load" else set()
+    references = set(selection.references().values()) if SETTINGS[selection.probe].compares else set()
     for cell in selection.cells:
         mark = "  [dim](reference)[/]" if cell.id in references else ""
         console.print(f"  {cell.id}{mark}", soft_wrap=True)
@@ -96,16 +100,15 @@ def _seen(check: Check) -> str:
 
 
 def _duration(selection: Selection) -> str:
-    plan = selection.schedule
-    if selection.probe != "load":
-        return f"the probe {selection.probe} takes them one by one."
+    """How they are measured, and an estimate of how long that takes."""
+    plan, probe = selection.schedule, probe_named(selection.probe)
+    about = f"about {probe.seconds(selection) / 60:.1f} minutes of measuring, building the images aside."
+    if isinstance(probe.how, CellByCell):
+        return f"the probe {probe.name} takes them one by one: {about}"
     more = (
         f", and up to {plan.max_rounds} until ratios are known to {percent(plan.precision)}" if plan.precision else ""
     )
-    return (
-        f"{plan.rounds} rounds{more} of {plan.slices} slices of {plan.slice_s:g} s: about {selection.seconds / 60:.1f} "
-        "minutes of measuring, building the images aside."
-    )
+    return f"{plan.rounds} rounds{more} of {plan.slices} slices of {plan.slice_s:g} s: {about}"
 
 
 def _show_left_out(console: Console, selection: Selection) -> None:

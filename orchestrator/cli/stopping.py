@@ -9,6 +9,7 @@ import typer
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import RunFile
 from orchestrator.matrix.expand import Selection
+from orchestrator.matrix.probe_settings import SETTINGS
 
 
 def share(text: str) -> float:
@@ -31,7 +32,7 @@ def with_stopping(
     None: as the earlier part of the run had it where one is gone on with, else as the suite has it. Raises SpecError.
     """
     plan, before = selection.schedule, earlier.schedule if earlier else {}
-    if selection.probe != "load" and (precision or max_rounds):
+    if not SETTINGS[selection.probe].compares and (precision or max_rounds):
         raise SpecError(
             f"suite {selection.suite!r} gives no ratios: its probe is {selection.probe}",
             next_step="leave out --precision and --max-rounds",

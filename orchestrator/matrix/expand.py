@@ -12,6 +12,7 @@ from orchestrator.errors import Place, SpecError, nearest
 from orchestrator.matrix.axes import AXIS, OWN, Setting
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.models import Axes, Filter, Matrix, Schedule, Suite, View, given
+from orchestrator.matrix.probe_settings import SETTINGS
 from orchestrator.matrix.resolved import catalogue
 from orchestrator.matrix.suite_checks import matches
 
@@ -81,13 +82,6 @@ class Selection:
             return all(getattr(cell, axis) == value for axis, value in self.against.items())
         return cell.variant.name == self.baseline
 
-    @property
-    def seconds(self) -> float:
-        """Estimate of the measuring time: timed stretches and warm-ups, and a second for each start of a server."""
-        plan, launches = self.schedule, len({cell.launch_id for cell in self.cells})
-        first = launches * (plan.first_warmup_s + 1.0)
-        return plan.rounds * (first + len(self.cells) * plan.slices * (plan.slice_s + plan.warmup_s))
-
 
 def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = (), cpus: int = 1) -> Selection:
     """The cells of a suite. `only` keeps those whose id matches one of its patterns (`uvicorn*`, `*c32`).
@@ -109,7 +103,7 @@ def expand(matrix: Matrix, suite_name: str, *, only: tuple[str, ...] = (), cpus:
     whole = Selection(
         suite=suite_name,
         probe=suite.probe,
-        baseline=suite.baseline if suite.probe == "load" else "",
+        baseline=suite.baseline if SETTINGS[suite.probe].compares else "",
         cells=cells,
         left_out=left_out + dropped,
         schedule=suite.schedule,

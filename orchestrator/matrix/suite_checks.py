@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 from orchestrator.matrix.axes import AXIS, OWN, Axis
 from orchestrator.matrix.mistake import Mistake, shown, unknown
 from orchestrator.matrix.models import Axes, Filter, Matrix, Suite, given
+from orchestrator.matrix.probe_settings import SETTINGS
 from orchestrator.matrix.resolved import Variant
 from orchestrator.matrix.yaml_text import FieldPath
 
@@ -48,18 +49,17 @@ def _every_axes(path: FieldPath, suite: Suite) -> Iterator[tuple[FieldPath, Axes
 
 
 def _probe_mistakes(path: FieldPath, suite: Suite) -> Iterator[Mistake]:
-    """What belongs to the load probe alone."""
-    if suite.probe == "load":
-        return
+    """Settings that the suite's probe would not read."""
+    settings = SETTINGS[suite.probe]
     for where, axes in _every_axes(path, suite):
-        if True in axes.tls:
+        if True in axes.tls and not settings.tls:
             yield Mistake((*where, "tls"), f"{suite.probe} is measured over plain HTTP alone", "", "leave tls away")
-        if any(axes.open):
+        if any(axes.open) and not settings.open:
             yield Mistake((*where, "open"), f"{suite.probe} drives no load", "", "leave open away")
     for field in ("against", "apart", "view"):
-        if field in suite.model_fields_set:
+        if field in suite.model_fields_set and not settings.compares:
             yield Mistake((*path, field), f"{suite.probe} compares no throughput", "", f"leave {field} away")
-    if suite.schedule.precision:
+    if suite.schedule.precision and not settings.compares:
         yield Mistake((*path, "schedule", "precision"), f"{suite.probe} gives no ratios", "", "set rounds instead")
 
 
@@ -104,7 +104,7 @@ def _reference_mistakes(
     matrix: Matrix, variants: tuple[Variant, ...], path: FieldPath, suite: Suite
 ) -> Iterator[Mistake]:
     """Ratios refer to a variant, or to other values of some axes: to exactly one of the two."""
-    if suite.probe != "load" and not suite.baseline:
+    if not SETTINGS[suite.probe].compares and not suite.baseline:
         return
     if suite.against is not None and suite.baseline:
         yield Mistake((*path, "baseline"), "ratios refer to the baseline or go by `against`, not both", "", "leave one")

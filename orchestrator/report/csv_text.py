@@ -7,10 +7,9 @@ import io
 from collections.abc import Callable, Mapping, Sequence
 
 from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
-from orchestrator.layout.text import NONE
 from orchestrator.matrix.axes import AXIS
-from orchestrator.probes.install.record import InstallSection
-from orchestrator.probes.install.view import of_install
+from orchestrator.probes.probe import CsvValue as Value
+from orchestrator.probes.registry import probe_named, section_of
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.entries import effects
 from orchestrator.report.setup import banner
@@ -33,8 +32,6 @@ _ESTIMATES: Mapping[str, Callable[[Summary], Estimate | None]] = {
     "cpu_ratio": lambda summary: summary.cpu_ratio,
 }
 
-Value = str | int | float | bool | None
-
 
 def render(run: RunFile, records: Sequence[Record]) -> str:
     """Lines end in CR LF. An empty value is a figure that could not be taken. `warning` is filled in a dry run."""
@@ -42,7 +39,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
     lines = [_values(run, record, rows.get(record.id)) for record in records]
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\r\n")
-    columns = INSTALL_COLUMNS if of_install(records) else COLUMNS
+    columns = _columns(records)
     writer.writerow(columns)
     writer.writerows([safe(line.get(name)) for name in columns] for line in lines)
     return buffer.getvalue()
@@ -58,6 +55,17 @@ def safe(value: Value) -> str | int | float:
         text = value.replace("\0", "")
         return f"'{text}" if text.lstrip().startswith(_FORMULA) else text
     return value
+
+
+def _columns(records: Sequence[Record]) -> Sequence[str]:
+    """Those of load, or what all probes share with the own columns of the run's probe."""
+    own = next((csv for record in records if (csv := probe_named(record.probe).csv)), None)
+    return (*_SHARED, *own.names, *_IMAGE) if own else COLUMNS
+
+
+def _of_probe(record: Record) -> Mapping[str, Value]:
+    own, section = probe_named(record.probe).csv, section_of(record)
+    return own.values(section) if own and section else {}
 
 
 def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
@@ -79,7 +87,7 @@ def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
         "rank": row.rank if row else None,
         "rank_last": row.rank_last if row else None,
         **(_figures(record.summary) if record.summary else {}),
-        **(_installed(record.install) if record.install else {}),
+        **_of_probe(record),
         "base": image.base if image else None,
         "standin": image.standin if image else None,
         "digest": image.digest if image else None,
@@ -96,22 +104,6 @@ def _figures(summary: Summary) -> dict[str, Value]:
     return found | {f"latency_{name}_us": summary.latency_us.get(name) for name in _PERCENTILES}
 
 
-def _installed(section: InstallSection) -> dict[str, Value]:
-    error, files = section.error, section.packages
-    return {
-        **section.model_dump(include={"bytes_downloaded", "size_added", "libc", "arch", "pip", "serves", "why_not"}),
-        **{f"{step}_s": seconds for step, seconds in section.seconds.items()},
-        "install": section.outcome,
-        "error_kind": error.kind if error else None,
-        "error_line": error.line if error else None,
-        "files": " ".join(file.file for file in files),
-        "tags": " ".join(file.tag or NONE for file in files),
-        "system_packages": " ".join(section.system),
-        "python_version": section.python,
-        "ready_s": section.ready_s,
-    }
-
-
 COLUMNS = (
     "warning", "id", "run", "suite", "engine", *AXIS, "baseline", "reference", "outcome",
     "stage", "reason", "verdicts", "effects", "rank", "rank_last", "rps", "rps_low", "rps_high",
@@ -125,8 +117,5 @@ COLUMNS = (
     "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request", "ready_s", "slices",
     "requests", "errors", "between", "within", "base", "standin", "digest",
 )  # fmt: skip
-INSTALL_COLUMNS = (
-    *COLUMNS[: COLUMNS.index("verdicts")], "install", "error_kind", "error_line", "serves", "ready_s", "why_not",
-    "files", "tags", "system_packages", "system_s", "download_s", "build_s", "install_s", "bytes_downloaded",
-    "size_added", "python_version", "libc", "arch", "pip", "base", "standin", "digest",
-)  # fmt: skip
+_SHARED = COLUMNS[: COLUMNS.index("verdicts")]
+_IMAGE = "base", "standin", "digest"

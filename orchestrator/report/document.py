@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import chain
 from typing import Literal, TypeVar
 
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.layout.sheet import Sheet
-from orchestrator.probes.deploy import view as deploy
-from orchestrator.probes.install import view as install
-from orchestrator.probes.shutdown import view as shutdown
-from orchestrator.probes.startup import view as startup
+from orchestrator.probes.registry import PROBES, records_of
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.flat import flats
 from orchestrator.report.pivot import Pivot, pivots
@@ -62,11 +60,10 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         pivots=several("The tables by an axis", lambda: pivots(run, records, attempt)),
         flats=several("The tables of all comparisons", lambda: flats(run, records, attempt)),
         tables=several("The tables", lambda: tables(run, records, attempt)),
-        sheets=(
-            *several("The table of installs", lambda: install.sheets(run, records)),
-            *several("The table of startups", lambda: startup.sheets(records)),
-            *several("The table of shutdowns", lambda: shutdown.sheets(records)),
-            *several("The table of deploys", lambda: deploy.sheets(records)),
+        sheets=tuple(
+            table
+            for probe in PROBES.values()
+            for table in several(f"The table of {probe.noun}", partial(probe.tables, run, records_of(probe, records)))
         ),
         notes=several("How to read the tables", lambda: notes(records)),
         left_out=several("What is left out", lambda: left_out(run)),

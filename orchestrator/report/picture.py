@@ -10,9 +10,9 @@ from warnings import catch_warnings, simplefilter
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.layout.text import plain
-from orchestrator.probes.shutdown.timeline import Timeline, draw
-from orchestrator.probes.shutdown.view import timelines
+from orchestrator.layout.text import listed, plain
+from orchestrator.probes.probe import Panel
+from orchestrator.probes.registry import PROBES, records_of
 from orchestrator.report import panel as of_pivot
 from orchestrator.report.document import Document, document
 from orchestrator.report.order import Rank
@@ -39,15 +39,15 @@ _PLAIN, _BASELINE, _OUTSIDE = "#4c78a8", "#54a24b", "#c8c8c8"
 
 
 def render(run: RunFile, records: Sequence[Record]) -> bytes:
-    """One panel per pivot, else one per table, else timelines of shutdowns. Raises SpecError where there is none."""
+    """One panel per pivot, else one per table, else those of its probe. Raises SpecError where there is none."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     whole = document(run, records)
-    panels: Sequence[Pivot | Table | Timeline] = whole.pivots or whole.tables or timelines(records)
+    panels: Sequence[Pivot | Table | Panel] = whole.pivots or whole.tables or _of_probes(records)
     if not panels:
         raise SpecError(
-            f"run {run.id} of suite {run.suite} has nothing that is drawn: load and shutdown are",
+            f"run {run.id} of suite {run.suite} has nothing that is drawn: {_drawn()} are",
             next_step="look at it as a table: --format terminal, markdown or csv",
         )
     heights = [_height(panel) for panel in panels]
@@ -59,10 +59,10 @@ def render(run: RunFile, records: Sequence[Record]) -> bytes:
         for axes, panel in zip(grid[:, 0], panels, strict=False):
             if isinstance(panel, Pivot):
                 of_pivot.draw(axes, panel)
-            elif isinstance(panel, Timeline):
-                draw(axes, panel)
-            else:
+            elif isinstance(panel, Table):
                 _bars(axes, panel)
+            else:
+                panel.draw(axes)
         buffer = io.BytesIO()
         figure.savefig(buffer, format="svg", facecolor="white", metadata={"Date": None, "Creator": None})
     return buffer.getvalue()
@@ -75,7 +75,17 @@ def _headline(whole: Document) -> str:
     return f"{whole.banner}\n{told}".strip()
 
 
-def _height(panel: Pivot | Table | Timeline) -> float:
+def _of_probes(records: Sequence[Record]) -> tuple[Panel, ...]:
+    drawn = [(probe.panels, records_of(probe, records)) for probe in PROBES.values()]
+    return tuple(panel for panels, own in drawn if panels for panel in panels(own))
+
+
+def _drawn() -> str:
+    """The probes whose records are drawn."""
+    return listed([probe.name for probe in PROBES.values() if probe.settings.compares or probe.panels])
+
+
+def _height(panel: Pivot | Table | Panel) -> float:
     """Inches."""
     return of_pivot.height(panel) if isinstance(panel, Pivot) else 1.0 + 0.27 * max(len(panel.rows), 3)
 

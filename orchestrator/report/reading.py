@@ -9,6 +9,7 @@ from functools import cached_property
 from orchestrator.evidence.model import Estimate, Record, RunFile
 from orchestrator.matrix.axes import COMPARED
 from orchestrator.matrix.models import View
+from orchestrator.probes.registry import with_ratios
 from orchestrator.report.axes import WORDS
 
 SELF = Estimate(value=1.0, low=1.0, high=1.0)
@@ -68,9 +69,9 @@ class Reading:
 
 def reading(run: RunFile, records: Sequence[Record]) -> Reading:
     """Runs of before views are read across connections; those of before references have the baselines' found."""
-    of_load = [record for record in records if record.probe == "load"]
-    known = any(record.reference for record in of_load)
-    return Reading(run, View.model_validate(run.view), tuple(of_load if known else _referred(run, of_load)))
+    own = with_ratios(records)
+    known = any(record.reference for record in own)
+    return Reading(run, View.model_validate(run.view), tuple(own if known else _referred(run, own)))
 
 
 def compared(run: RunFile) -> tuple[str, ...]:

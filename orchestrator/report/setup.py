@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from orchestrator.evidence.model import ImageFacts, Record, RunFile
 from orchestrator.layout.text import count, listed, three
 from orchestrator.matrix.cell import DOT
+from orchestrator.probes.registry import with_ratios
 
 DRY_RUN = "DRY RUN: every figure below is invented by the memory engine. Nothing was measured."
 
@@ -59,9 +60,9 @@ def notes(records: Sequence[Record]) -> tuple[str, ...]:
     for record in records:
         found.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
     told = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in found.items() if note]
-    of_load = [record for record in records if record.probe == "load"]
-    opened = any(record.cell.open for record in of_load)
-    return (*(LEGEND if of_load else ()), *(OPEN_LEGEND if opened else ()), *told)
+    measured = with_ratios(records)
+    opened = any(record.cell.open for record in measured)
+    return (*(LEGEND if measured else ()), *(OPEN_LEGEND if opened else ()), *told)
 
 
 def left_out(run: RunFile) -> tuple[LeftOut, ...]:
@@ -84,7 +85,7 @@ def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     yield from _bases(records)
     yield from _pythons(records)
     yield _cpus(run)
-    if any(record.probe == "load" for record in records):
+    if with_ratios(records):
         yield from _measuring(run, records)
     yield "Absolute figures are this machine's: compare rows of one table, never figures of two machines."
 

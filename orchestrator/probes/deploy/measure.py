@@ -20,6 +20,7 @@ from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.answers import Fetched, parsed
 from orchestrator.probes.fingerprint import read_fingerprint
@@ -41,6 +42,9 @@ Requests = Sequence[tuple[int, int, str]]
 """due_ns, end_ns and the kind of error, "" for a right answer."""
 
 
+START_S = 1.4  # of a server, until it answers
+
+
 @dataclass(frozen=True)
 class Scene:
     """A server under load, and what it takes to disturb it."""
@@ -50,6 +54,17 @@ class Scene:
     cell: Cell
     observer: Observer
     first: Running
+
+
+def deploy_seconds(selection: Selection) -> float:
+    """Estimate of the time for all disturbances that the cells can be put to, each in all its repetitions."""
+    names = [name for cell in selection.cells for name in selection.schedule.disturb if not unable(cell, name)]
+    return selection.schedule.rounds * sum(_seconds(name) for name in names)
+
+
+def _seconds(name: str) -> float:
+    """From the start of the first server to the end of the load."""
+    return START_S + (ROLLING_S if name in ("rolling", "late") else BEFORE_S) + AFTER_S
 
 
 def probe_deploy(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | Failure) -> Section | Failure:

@@ -10,7 +10,7 @@ from typing import Protocol
 from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, count, three
 from orchestrator.probes.deploy.record import DeployCase, DeploySection
-from orchestrator.probes.views import Viewed, missing, name_of, version_of
+from orchestrator.probes.views import Viewed, ViewedRun, missing, name_of, version_of
 
 TITLES = {
     "rolling": "replaced: traffic moves to a second instance, 100 ms later the first is told to end",
@@ -34,15 +34,14 @@ class DeployRecord(Viewed, Protocol):
     def deploy(self) -> DeploySection | None: ...
 
 
-def sheets(records: Sequence[DeployRecord]) -> tuple[Sheet, ...]:
+def deploy_tables(_run: ViewedRun, records: Sequence[DeployRecord]) -> tuple[Sheet, ...]:
     """A table for each disturbance. None without such records."""
-    of_deploy = [record for record in records if record.probe == "deploy"]
     groups: dict[str, list[tuple[DeployRecord, DeployCase]]] = {}
-    for record in of_deploy:
+    for record in records:
         for case in record.deploy.cases if record.deploy else ():
             groups.setdefault(case.case, []).append((record, case))
     made = [_sheet(case, pairs) for case, pairs in groups.items()]
-    return (*made[:-1], *(replace(sheet, legend=LEGEND) for sheet in made[-1:]), *missing("Deploy", of_deploy))
+    return (*made[:-1], *(replace(sheet, legend=LEGEND) for sheet in made[-1:]), *missing("Deploy", records))
 
 
 def _sheet(case: str, pairs: Sequence[tuple[DeployRecord, DeployCase]]) -> Sheet:

@@ -45,14 +45,9 @@ class InstallRecord(Viewed, Protocol):
     def install(self) -> InstallSection | None: ...
 
 
-def of_install(records: Sequence[InstallRecord]) -> list[InstallRecord]:
-    return [record for record in records if record.probe == "install"]
-
-
-def sheets(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[Sheet, ...]:
+def install_tables(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[Sheet, ...]:
     """Servers × (flavour, mode) in symbols, and the cost of one install of each server. None without such records."""
-    found = of_install(records)
-    return (_outcomes(run, found), _costs(run, found)) if found else ()
+    return (_outcomes(run, records), _costs(run, records)) if records else ()
 
 
 def _outcomes(run: ViewedRun, found: Sequence[InstallRecord]) -> Sheet:
@@ -178,3 +173,31 @@ def _cost(section: InstallSection) -> tuple[str, ...]:
     seconds = [three(section.seconds.get(step, 0.0)) for step in ("download", "build", "install")]
     sizes = [scaled(size, 1e6) for size in (section.bytes_downloaded, section.size_added)]
     return (section.outcome, *seconds, *sizes, str(len(section.packages)), " ".join(section.system) or NONE)
+
+
+def _csv_values(section: InstallSection) -> dict[str, str | int | float | bool | None]:
+    """By column; the raw figures of one install."""
+    error, files = section.error, section.packages
+    return {
+        **section.model_dump(include={"bytes_downloaded", "size_added", "libc", "arch", "pip", "serves", "why_not"}),
+        **{f"{step}_s": seconds for step, seconds in section.seconds.items()},
+        "install": section.outcome,
+        "error_kind": error.kind if error else None,
+        "error_line": error.line if error else None,
+        "files": " ".join(file.file for file in files),
+        "tags": " ".join(file.tag or NONE for file in files),
+        "system_packages": " ".join(section.system),
+        "python_version": section.python,
+        "ready_s": section.ready_s,
+    }
+
+
+INSTALL_CSV = (
+    (
+        "install", "error_kind", "error_line", "serves", "ready_s", "why_not",
+        "files", "tags", "system_packages", "system_s", "download_s", "build_s", "install_s", "bytes_downloaded",
+        "size_added", "python_version", "libc", "arch", "pip",
+    ),
+    _csv_values,
+)  # fmt: skip
+"""The columns of a CSV that this probe fills, and their values."""

@@ -21,6 +21,7 @@ from orchestrator.engines.protocol import Engine, Launch, Placement, Running
 from orchestrator.errors import AgentGone, CheckFailed, LoadFailed, MatrixError, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell, ImageKey
+from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.models import Matrix, Schedule, Workload
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.checks import Expected, check_server, ended, learn_answer, request_of
@@ -76,6 +77,13 @@ class Arrivals:
 
     rate: float
     seed: int
+
+
+def load_seconds(selection: Selection) -> float:
+    """Estimate of the measuring time: timed stretches and warm-ups, and a second for each start of a server."""
+    plan, launches = selection.schedule, len({cell.launch_id for cell in selection.cells})
+    first = launches * (plan.first_warmup_s + 1.0)
+    return plan.rounds * (first + len(selection.cells) * plan.slices * (plan.slice_s + plan.warmup_s))
 
 
 def slice_order(plan: Plan, round_number: int, slice_number: int) -> list[Cell]:

@@ -25,6 +25,7 @@ from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import AgentGone, LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.images import failure_of
 from orchestrator.probes.load.measure import Plan
@@ -57,7 +58,8 @@ PIECE, GAP_MS = bytes(range(251)), 100  # of /stream, see docs/apps.md
 class Case:
     """What happens to a server. `signal` "": SIGTERM, or what its entry's `shutdown` says where it is tuned.
 
-    `again_ms`: a second signal so long after the first. `grace_s`: given to tuned servers.
+    `again_ms`: a second signal so long after the first. `grace_s`: given to tuned servers. `slow_s`: how long the
+    handler of `path` takes.
     """
 
     path: str = "/sleep/1500"
@@ -66,6 +68,7 @@ class Case:
     group: bool = False
     again_ms: int | None = None
     grace_s: int = 8
+    slow_s: float = 1.5
 
 
 CASES: Mapping[str, Case] = {
@@ -73,9 +76,24 @@ CASES: Mapping[str, Case] = {
     "int": Case(signal="SIGINT"),
     "twice": Case(again_ms=250),
     "group": Case(group=True),
-    "long": Case("/sleep/5000", b'{"slept_ms":5000}', grace_s=2),
+    "long": Case("/sleep/5000", b'{"slept_ms":5000}', grace_s=2, slow_s=5.0),
     "stream": Case(f"/stream/{15 * GAP_MS}", PIECE * 15),
 }
+
+
+BATCH_S = 7.0
+"""Seconds around a slow request: up to AT_ONCE servers start, wait for the signal, end and go.
+
+The reference run took 8.4 s for a case with a request of 1.5 s, on Docker.
+"""
+
+
+def shutdown_seconds(selection: Selection) -> float:
+    """Estimate of the time for all repetitions of all cases; a server that ignores its signal takes longer."""
+    schedule = selection.schedule
+    batches = math.ceil(schedule.rounds / AT_ONCE)
+    of_cell = sum(batches * (BATCH_S + CASES[name].slow_s) for name in schedule.cases)
+    return of_cell * len(selection.cells)
 
 
 def probe_shutdown(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | Failure) -> Section | Failure:

@@ -28,6 +28,10 @@ class Timeline:
     title: str
     rows: tuple[tuple[str, Ending], ...]
 
+    def draw(self, axes: Axes) -> None:
+        """A bar from the request to its end, then a thin line to the server's exit (×)."""
+        draw(axes, self)
+
 
 def line(ending: Ending) -> str:
     """`r----S-----A--E`; where two marks fall together, the request's end is shown."""

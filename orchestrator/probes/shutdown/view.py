@@ -22,7 +22,7 @@ from orchestrator.probes.shutdown.fates import (
 from orchestrator.probes.shutdown.record import Ending, EndingCase, ShutdownSection
 from orchestrator.probes.shutdown.timeline import LEGEND as SCALE
 from orchestrator.probes.shutdown.timeline import Timeline, line
-from orchestrator.probes.views import Viewed, missing, name_of, version_of
+from orchestrator.probes.views import Viewed, ViewedRun, missing, name_of, version_of
 
 TITLES = {
     "term": "a request in flight when the server is told to end",
@@ -80,14 +80,10 @@ class ShutdownRecord(Viewed, Protocol):
 Pair = tuple[ShutdownRecord, EndingCase]
 
 
-def of_shutdown(records: Sequence[ShutdownRecord]) -> list[ShutdownRecord]:
-    return [record for record in records if record.probe == "shutdown"]
-
-
-def sheets(records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
+def shutdown_tables(_run: ViewedRun, records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
     """An overview, then a table and timelines for each case and number of workers. None without such records."""
     made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
-    return (*_overview(of_shutdown(records)), *made, *missing("Shutdown", of_shutdown(records)))
+    return (*_overview(records), *made, *missing("Shutdown", records))
 
 
 def timelines(records: Sequence[ShutdownRecord]) -> tuple[Timeline, ...]:
@@ -110,7 +106,7 @@ def _label(pair: Pair) -> str:
 def _groups(records: Sequence[ShutdownRecord]) -> Mapping[str, list[Pair]]:
     """By title, a server's default before its tuned row."""
     groups: dict[str, list[Pair]] = {}
-    for record in sorted(of_shutdown(records), key=lambda record: (name_of(record), record.cell.tuned)):
+    for record in sorted(records, key=lambda record: (name_of(record), record.cell.tuned)):
         for case in record.shutdown.cases if record.shutdown else ():
             title = f"{TITLES[case.case]}, {count(record.cell.workers, 'worker')}"
             groups.setdefault(title, []).append((record, case))

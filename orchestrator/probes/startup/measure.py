@@ -19,6 +19,7 @@ from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
+from orchestrator.matrix.expand import Selection
 from orchestrator.probes.answers import Begun, Sampled, Told, parsed
 from orchestrator.probes.checks import READY_WITHIN_S
 from orchestrator.probes.images import failure_of
@@ -30,6 +31,15 @@ from orchestrator.probes.results import Failure, Section
 MARKED = "{venv}/bin/python -S {apps}/launch/mark.py "
 MARK = '{"mark_ns"'
 IDLE_NS = NS // 2
+
+
+START_S = 1.4
+"""Seconds of one start, its ten answers, its rest and its stop: the mean of the reference run, on Docker."""
+
+
+def startup_seconds(selection: Selection) -> float:
+    """Estimate of the time for all starts, which come one after the other."""
+    return START_S * selection.schedule.rounds * len(selection.cells)
 
 
 def probe_startup(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | Failure) -> Section | Failure:

@@ -8,7 +8,7 @@ from typing import Protocol
 from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, count, three
 from orchestrator.probes.startup.record import Spread, StartupSection
-from orchestrator.probes.views import Viewed, missing, name_of, version_of
+from orchestrator.probes.views import Viewed, ViewedRun, missing, name_of, version_of
 
 COLUMNS = (
     "server", "version", "answers ms", "accepts ms", "first answer ms", "tenth answer ms", "CPU ms", "RSS MB", "PSS MB",
@@ -28,17 +28,16 @@ class StartupRecord(Viewed, Protocol):
     def startup(self) -> StartupSection | None: ...
 
 
-def sheets(records: Sequence[StartupRecord]) -> tuple[Sheet, ...]:
+def startup_tables(_run: ViewedRun, records: Sequence[StartupRecord]) -> tuple[Sheet, ...]:
     """One row a server, the soonest first. None without such records."""
-    of_startup = [record for record in records if record.probe == "startup"]
-    found = [(record, record.startup) for record in of_startup if record.startup]
-    found.sort(key=lambda pair: pair[1].answered_ms.median)
-    table = Sheet("Startup", _common(found), COLUMNS, tuple(_row(*pair) for pair in found), LEGEND)
-    return (*((table,) if found else ()), *missing("Startup", of_startup))
+    started = [(record, record.startup) for record in records if record.startup]
+    started.sort(key=lambda pair: pair[1].answered_ms.median)
+    table = Sheet("Startup", _common(started), COLUMNS, tuple(_row(*pair) for pair in started), LEGEND)
+    return (*((table,) if started else ()), *missing("Startup", records))
 
 
-def _common(found: Sequence[tuple[StartupRecord, StartupSection]]) -> str:
-    starts = max((len(section.starts) for _, section in found), default=0)
+def _common(started: Sequence[tuple[StartupRecord, StartupSection]]) -> str:
+    starts = max((len(section.starts) for _, section in started), default=0)
     return f"{count(starts, 'fresh start')} each, 1 worker unless it says otherwise"
 
 

@@ -17,6 +17,7 @@ from orchestrator.matrix.cell import file_name
 from orchestrator.matrix.expand import Selection, expand
 from orchestrator.matrix.loading import parse_matrix
 from orchestrator.matrix.models import Matrix
+from orchestrator.probes.load.measure import load_seconds
 
 CASES = Path(__file__).parents[2] / "cases"
 SMALL = (CASES / "small.matrix.yaml").read_text(encoding="utf-8")
@@ -178,7 +179,7 @@ def test_a_server_that_only_compiles_says_sdist_unless_asked_otherwise() -> None
 def test_seconds_grow_with_cells_and_rounds() -> None:
     one = selected({}, schedule={"rounds": 1, "slices": 2, "slice_s": 1.0, "warmup_s": 0.5, "first_warmup_s": 2.0})
     assert one
-    assert one.seconds == len(one.cells) * ((2.0 + 1.0) + 2 * 1.5)
+    assert load_seconds(one) == len(one.cells) * ((2.0 + 1.0) + 2 * 1.5)
 
 
 def references(selection: Selection | None) -> dict[str, str]:

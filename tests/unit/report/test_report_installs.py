@@ -1,4 +1,4 @@
-"""The sheets of the install probe: symbols, legend, reasons, in every rendering."""
+"""The tables of the install probe: symbols, legend, reasons, in every rendering."""
 
 from __future__ import annotations
 
@@ -50,11 +50,11 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def rows(found: Run) -> Mapping[str, tuple[str, ...]]:
-    return {row[0]: row[1:] for row in installs.sheets(*found)[0].rows}
+    return {row[0]: row[1:] for row in installs.install_tables(*found)[0].rows}
 
 
 def test_each_outcome_has_its_mark(found: Run) -> None:
-    assert installs.sheets(*found)[0].columns == ("server", "slim wheel", "slim sdist")
+    assert installs.install_tables(*found)[0].columns == ("server", "slim wheel", "slim sdist")
     assert rows(found) == {
         "waitress/threads": ("○", "○"),
         "uwsgi/source": ("■", "■"),
@@ -65,7 +65,7 @@ def test_each_outcome_has_its_mark(found: Run) -> None:
 
 
 def test_the_legend_has_the_marks_that_are_used_and_no_others(found: Run) -> None:
-    (legend,) = installs.sheets(*found)[0].legend
+    (legend,) = installs.install_tables(*found)[0].legend
     assert legend == (
         "○ pure Python; ● wheels for this platform; ■ compiled here; ! installs, but does not serve; ✗ fails; "
         "✗w no wheel; ✗h missing header."
@@ -73,7 +73,7 @@ def test_the_legend_has_the_marks_that_are_used_and_no_others(found: Run) -> Non
 
 
 def test_reasons_are_given_once_with_every_place(found: Run) -> None:
-    assert installs.sheets(*found)[0].reasons == (
+    assert installs.install_tables(*found)[0].reasons == (
         "bjoern/script ✗w (slim wheel): ERROR: no version of bjoern | none",
         "bjoern/script ✗h (slim sdist): fatal error: ev.h: No such file",
         "socketify/asgi ●! (slim wheel, slim sdist): libuv.so.1: cannot open shared object file",
@@ -87,7 +87,7 @@ def test_an_image_that_is_not_there_is_no_outcome(found: Run) -> None:
 
 
 def test_costs_show_the_first_success_and_the_first_compilation(found: Run) -> None:
-    costs = {row[0]: row for row in installs.sheets(*found)[1].rows}
+    costs = {row[0]: row for row in installs.install_tables(*found)[1].rows}
     assert set(costs) == {"waitress/threads", "uwsgi/source", "socketify/asgi"}
     assert costs["uwsgi/source"][1:6] == ("slim wheel", "compiled", "0", "69.0", "0")
     assert costs["uwsgi/source"][-1] == "libpython3.13"
@@ -116,6 +116,6 @@ def test_without_docker_there_is_one_column_for_each_mode(tmp_path: Path) -> Non
         "without Docker there are no flavours: only the host's own Python was covered"
     }
     run_file, records = run(Order(MATRIX, selection, tmp_path), MemoryEngine(), lambda _: None)
-    (outcomes, _) = installs.sheets(run_file.model_copy(update={"engine": {"name": "local"}}), records)
+    (outcomes, _) = installs.install_tables(run_file.model_copy(update={"engine": {"name": "local"}}), records)
     assert outcomes.columns == ("server", "wheel", "sdist")
     assert outcomes.common.startswith("the host's own Python alone, flavours were not covered")
