@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal
 
-from pydantic import Field
+from pydantic import Field, create_model
 
 from orchestrator.matrix.axes import stored_fields
 from orchestrator.matrix.fields import with_fields
 from orchestrator.probes.deploy.record import DeploySection
 from orchestrator.probes.install.record import InstallSection
+from orchestrator.probes.registry import PROBES
 from orchestrator.probes.shutdown.record import ShutdownSection
 from orchestrator.probes.startup.record import StartupSection
 from orchestrator.stored import Stored
@@ -179,6 +180,15 @@ class Record(Stored):
     shutdown: ShutdownSection | None = Field(default=None, description="of the shutdown probe")
     deploy: DeploySection | None = Field(default=None, description="of the deploy probe")
     written: str
+
+
+def record_type(probe: str) -> type[Record]:
+    """What holds the records of a probe: `Record`, with a field for its section where it has none of that name yet."""
+    section = PROBES[probe].section if probe in PROBES else None
+    if section is None or probe in Record.model_fields:
+        return Record
+    described: Any = (section | None, Field(default=None, description=f"of the {probe} probe"))
+    return create_model(f"{section.__name__}Record", __base__=Record, **{probe: described})
 
 
 class CeilingRecord(Stored):

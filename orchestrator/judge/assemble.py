@@ -29,6 +29,7 @@ from orchestrator.evidence.model import (
     SliceRecord,
     Summary,
     VerdictRecord,
+    record_type,
 )
 from orchestrator.images.plan import BuiltImage
 from orchestrator.judge import summary as over
@@ -240,14 +241,14 @@ def probed_record(
     The install probe has one where nothing is installed, too, beside the reason.
     """
     failure = found if isinstance(found, Failure) else failure_of(image)
-    common = _common(selection, cell, image, failure, run)
+    common, record = _common(selection, cell, image, failure, run), record_type(selection.probe)
     if isinstance(found, Failure):
-        return Record.model_validate(common)
-    made = _guarded(partial(Record.model_validate, {**common, selection.probe: found}))
+        return record.model_validate(common)
+    made = _guarded(partial(record.model_validate, {**common, selection.probe: found}))
     if isinstance(made, Record):
         return made
     kept = replace(made, detail=json.dumps(found, default=str))  # what was measured, in the place of a log
-    return Record.model_validate(_common(selection, cell, image, kept, run))
+    return record.model_validate(_common(selection, cell, image, kept, run))
 
 
 def _common(

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from orchestrator.matrix.axes import AXES, AxisName, chosen_fields, combined_fields
 from orchestrator.matrix.command import without_null_byte
 from orchestrator.matrix.fields import with_fields
-from orchestrator.matrix.probe_settings import SETTINGS, known_probe
+from orchestrator.matrix.probe_settings import known_probe, list_probes
 from orchestrator.matrix.values import (
     PATH,
     Command,
@@ -32,7 +32,7 @@ Feature = Literal["workers", "threads", "tls", "websockets"]
 Figure = Literal[
     "rps", "ratio", "p50", "p99", "cpu", "cpu-ratio", "memory", "memory-idle", "between", "within", "ceiling", "errors"
 ]
-Probe = Annotated[str, AfterValidator(known_probe), Field(json_schema_extra={"enum": list(SETTINGS)})]
+Probe = Annotated[str, AfterValidator(known_probe), Field(json_schema_extra=list_probes)]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
 Disturbance = Literal["rolling", "late", "reload", "kill", "stall"]
 Case = Literal["term", "int", "twice", "group", "long", "stream"]

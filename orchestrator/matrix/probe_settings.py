@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from pydantic_core import PydanticKnownError
 
@@ -28,6 +29,11 @@ SETTINGS: dict[str, ProbeSettings] = {
     "deploy": ProbeSettings(),
 }
 """By the name of the probe; orchestrator/probes/registry.py says what each of them does."""
+
+
+def list_probes(schema: dict[str, Any]) -> None:
+    """Say in the JSON Schema of a probe's name which there are."""
+    schema["enum"] = [*SETTINGS]
 
 
 def known_probe(name: str) -> str:
