@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from orchestrator.matrix.cell import Cell, ImageKey
-from orchestrator.matrix.models import Matrix, SystemPackages
+from orchestrator.matrix.models import Flavour, Matrix, SystemPackages
 from orchestrator.matrix.requirement import pinned_versions
 from orchestrator.matrix.resolved import Variant
 
@@ -44,6 +44,11 @@ class ImageSpec:
     compiled: tuple[str, ...]
     system: SystemPackages
     build_base: Base | None = None
+
+    @property
+    def target(self) -> str:
+        """The stage of the Dockerfile that is enough: without system packages to run with, not the last one ("")."""
+        return "" if self.system.run else "server"
 
     def build_args(self) -> dict[str, str]:
         """The build arguments of images/*/Dockerfile, apart from the bases and the host's settings."""
@@ -123,12 +128,17 @@ def image_of(matrix: Matrix, cell: Cell) -> ImageSpec:
     return ImageSpec(
         key=cell.image,
         base=base_of(matrix, cell.flavour, cell.python),
-        dockerfile=f"{flavour.dockerfile or cell.flavour}/Dockerfile",
+        dockerfile=f"{_folder(flavour)}/Dockerfile",
         packages=cell.variant.install,
         compiled=_acted_on(cell.variant),
         system=cell.variant.system.get(cell.flavour, SystemPackages()),
         build_base=build_base_of(matrix, cell.flavour, cell.python),
     )
+
+
+def _folder(flavour: Flavour) -> str:
+    """Where a flavour's Dockerfile is below images/: one serves all that build their servers where they run them."""
+    return flavour.dockerfile or ("server-multistage" if flavour.build_base else "server")
 
 
 def _acted_on(variant: Variant) -> tuple[str, ...]:

@@ -49,7 +49,9 @@ class Flavour(Model):
 
     base: str = Field(description="reference of the official image; {python} is replaced")
     libc: Literal["glibc", "musl"]
-    dockerfile: str = Field(default="", description="folder under images/; the flavour's own name by default")
+    dockerfile: str = Field(
+        default="", description="folder under images/; by default server, or server-multistage where build_base is set"
+    )
     standin: str = Field(default="", description="stand-in of images/bases used where `base` cannot be pulled")
     build_base: str = Field(default="", description="slim-multistage: reference of the image that servers are built on")
     build_standin: str = Field(default="", description="stand-in of `build_base`")

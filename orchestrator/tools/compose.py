@@ -84,9 +84,10 @@ def _server(matrix: Matrix, cell: Cell, spec: ImageSpec, bases: Mapping[Base, st
     arguments = {"BASE": base} | {name: text for name, text in spec.build_args().items() if text}
     if spec.build_base:
         arguments["BUILD_BASE"] = bases.get(spec.build_base, spec.build_base.official)
-    build = {
+    build: dict[str, Any] = {
         "context": "./images",
         "dockerfile": spec.dockerfile,
+        **({"target": spec.target} if spec.target else {}),
         "args": _escaped(arguments) | dict.fromkeys(FROM_ENVIRONMENT),
     }
     return {"image": reference, "build": build, "profiles": [name], **_options(server_options(launch, RUN))}
