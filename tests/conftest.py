@@ -7,7 +7,7 @@ from functools import cache
 
 import pytest
 
-from orchestrator.engines.docker.engine import connect
+from orchestrator.engines.docker.client import connect
 from orchestrator.errors import EnvironmentProblem
 
 

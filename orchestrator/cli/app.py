@@ -23,7 +23,9 @@ from orchestrator.cli.progress import shown
 from orchestrator.cli.showing import ANOTHER, PIPED_WIDTH, Form, show, show_inside
 from orchestrator.cli.stopping import share, with_stopping
 from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
-from orchestrator.engines.docker.engine import DockerEngine, connect, remove_containers, remove_images
+from orchestrator.engines.docker.client import connect
+from orchestrator.engines.docker.engine import DockerEngine
+from orchestrator.engines.docker.housekeeping import remove_containers, remove_images
 from orchestrator.engines.docker.inventory import held_images
 from orchestrator.engines.docker.survey import read_survey
 from orchestrator.engines.protocol import Engine, EngineFacts
@@ -250,7 +252,7 @@ def bases(
     """
     matrix = load_matrix(file).matrix
     wanted = bases_of(matrix, flavours or list(matrix.flavours), python)
-    make_bases(DockerEngine("bases"), wanted, lambda text: err.print(text, markup=False, soft_wrap=True))
+    make_bases(DockerEngine("bases").store, wanted, lambda text: err.print(text, markup=False, soft_wrap=True))
 
 
 @app.command()

@@ -6,7 +6,8 @@ from contextlib import closing
 from pathlib import Path
 from typing import Literal
 
-from orchestrator.engines.docker.engine import DockerEngine, connect, cpus_of
+from orchestrator.engines.docker.client import connect, cpus_of
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.engines.local import LocalEngine, own_cpus
 from orchestrator.engines.memory import MemoryEngine
 from orchestrator.engines.protocol import Engine

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from orchestrator.engines.docker.bases import standin_reference
-from orchestrator.engines.docker.engine import connect, cpus_of, has_image
+from orchestrator.engines.docker.client import connect, cpus_of, has_image
 from orchestrator.engines.local import own_cpus
 from orchestrator.engines.protocol import Placement
 from orchestrator.errors import EnvironmentProblem

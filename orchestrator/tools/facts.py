@@ -15,7 +15,8 @@ from typing import Any, Literal
 import psutil
 
 from orchestrator.engines.docker.bases import standin_reference
-from orchestrator.engines.docker.engine import DockerEngine, connect, has_image, registry_trouble
+from orchestrator.engines.docker.client import connect, has_image, registry_trouble
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.engines.docker.survey import Leftover, Survey, read_survey
 from orchestrator.engines.protocol import Box, EngineFacts
 from orchestrator.errors import EnvironmentProblem

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.docker.engine import connect
+from orchestrator.engines.docker.client import connect
 
 
 @pytest.fixture(scope="module")

@@ -48,7 +48,7 @@ def engine() -> Iterator[DockerEngine]:
 def saved(client: Any, engine: DockerEngine) -> Iterator[bytes]:
     """An image of one file, as `docker save` writes it, and gone from the engine again."""
     reference = f"appserver-matrix/test-{uuid.uuid4().hex[:8]}:1"
-    engine.import_rootfs(tiny_rootfs(), reference, {"appserver-matrix.kind": "test"})
+    engine.store.import_rootfs(tiny_rootfs(), reference, {"appserver-matrix.kind": "test"})
     content = b"".join(client.images.get(reference).save())
     client.images.remove(reference)
     yield content
@@ -59,8 +59,8 @@ def test_an_official_image_is_pulled(client: Any, engine: DockerEngine, saved: b
     with registry(saved) as host:
         base = Base("slim", "3.13", f"{host}/python:3.13-slim-trixie", "")
         try:
-            facts = find_base(engine, base, said.append)
-            again = find_base(engine, base, said.append)
+            facts = find_base(engine.store, base, said.append)
+            again = find_base(engine.store, base, said.append)
         finally:
             client.images.remove(base.official)
     assert (facts.reference, facts.standin, facts.note) == (base.official, "", "pulled")
@@ -75,21 +75,21 @@ def test_a_registry_that_never_answers_is_given_up(
     monkeypatch.setattr(bases, "PULL_SILENCE_S", 1.0)
     began = time.monotonic()
     with registry(saved, hangs=True) as host, pytest.raises(EnvironmentProblem, match="no answer within"):
-        find_base(engine, Base("slim", "3.13", f"{host}/python:3.13", ""), lambda _: None)
+        find_base(engine.store, Base("slim", "3.13", f"{host}/python:3.13", ""), lambda _: None)
     assert time.monotonic() - began < 20
 
 
 def test_a_registry_that_is_not_there_is_said_without_its_name(engine: DockerEngine) -> None:
     base = Base("slim", "3.13", "127.0.0.1:9/python:3.13", "")
     with pytest.raises(EnvironmentProblem, match="the registry refused the connection") as caught:
-        find_base(engine, base, lambda _: None)
+        find_base(engine.store, base, lambda _: None)
     assert "--engine local" in caught.value.next_step
 
 
 def test_a_python_that_no_debian_has_is_said(engine: DockerEngine) -> None:
     base = Base("slim", "3.13", "127.0.0.1:9/python:3.99", "slim")
     with pytest.raises(EnvironmentProblem, match=r"no Debian release carries Python 3\.99"):
-        find_base(engine, dataclasses.replace(base, python="3.99"), lambda _: None)
+        find_base(engine.store, dataclasses.replace(base, python="3.99"), lambda _: None)
 
 
 def test_a_stand_in_that_fails_leaves_no_image(
@@ -102,20 +102,22 @@ def test_a_stand_in_that_fails_leaves_no_image(
     standin = f"{standin_reference(base)}-never"
     monkeypatch.setattr(bases, "standin_reference", lambda _: standin)
     with pytest.raises(EnvironmentProblem, match="no mirror answers"):
-        find_base(engine, base, lambda _: None)
-    assert engine.digest(standin) is None
+        find_base(engine.store, base, lambda _: None)
+    assert engine.store.digest(standin) is None
 
 
 def test_an_interrupted_build_leaves_no_container(client: Any, engine: DockerEngine) -> None:
     matrix = load_matrix(ROOT / "matrix.yaml").matrix
-    base = find_base(engine, base_of(matrix, "slim", "3.13"), lambda _: None)
+    base = find_base(engine.store, base_of(matrix, "slim", "3.13"), lambda _: None)
     recipe = f"ARG BASE\nFROM ${{BASE}}\nENV TOKEN={uuid.uuid4().hex}\nRUN sleep 60\n"
     context = Context({MUSL: (recipe.encode(), False)})
     failed: list[BuildFailed] = []
 
     def build() -> None:
         try:
-            engine.build_standin(context, {"BASE": base.reference}, "appserver-matrix/test-interrupt:1", {}, target="")
+            engine.store.build_standin(
+                context, {"BASE": base.reference}, "appserver-matrix/test-interrupt:1", {}, target=""
+            )
         except BuildFailed as error:
             failed.append(error)
 

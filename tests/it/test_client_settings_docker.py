@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.docker.engine import DockerEngine, connect
+from orchestrator.engines.docker.client import connect
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.errors import BuildFailed, EnvironmentProblem
 from orchestrator.images.context import Context
 
@@ -53,8 +54,8 @@ def reference() -> Iterator[str]:
 
 def _build(reference: str) -> DockerEngine:
     engine = DockerEngine("test-settings", "asked for")
-    engine._build(SCRATCH, "Dockerfile", reference, {})
-    assert engine.digest(reference)
+    engine.builder.build(SCRATCH, "Dockerfile", reference, {})
+    assert engine.store.digest(reference)
     return engine
 
 
@@ -65,7 +66,7 @@ def test_build_and_pull_go_on_without_a_helper_that_is_not_installed(
     (folder / "config.json").write_text(json.dumps(settings))
     with warnings.catch_warnings(action="error"):
         engine = _build(reference)
-        assert "Credentials store" not in engine.pull("127.0.0.1:9/nothing:1", 20)
+        assert "Credentials store" not in engine.store.pull("127.0.0.1:9/nothing:1", 20)
     assert engine.facts.why.startswith("asked for; without the credentials of docker-credential-")
 
 

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from orchestrator.engines.docker.bases import find_base
-from orchestrator.engines.docker.engine import DockerEngine, connect
+from orchestrator.engines.docker.client import connect
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import base_of
 from orchestrator.matrix.expand import expand
@@ -64,7 +65,7 @@ def started(tmp_path: Path) -> Iterator[tuple[str, str, list[str]]]:
     engine = DockerEngine("it-compose")
     cells = expand(MATRIX, "quick", only=("waitress",)).cells
     cells = tuple(cell for cell in cells if cell.variant.server == "waitress")
-    file = compose_file(MATRIX, cells, PLACEMENT, {base: find_base(engine, base, print).reference})
+    file = compose_file(MATRIX, cells, PLACEMENT, {base: find_base(engine.store, base, print).reference})
     (tmp_path / "servers.yaml").write_text(as_yaml(file), encoding="utf-8")
     name, project = service_name(cells[0].image), f"it{uuid.uuid4().hex[:8]}"
     arguments = ["-p", project, "-f", str(tmp_path / "servers.yaml"), "--profile", name]

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from orchestrator.engines.docker.engine import DockerEngine, connect
+from orchestrator.engines.docker.client import connect
+from orchestrator.engines.docker.engine import DockerEngine
 from orchestrator.engines.docker.options import LIMITS
 from orchestrator.evidence.model import VerdictRecord
 from orchestrator.images.plan import ROOT

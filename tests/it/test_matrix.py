@@ -14,7 +14,7 @@ from typing import Any
 import psutil
 import pytest
 
-from orchestrator.engines.docker.engine import connect
+from orchestrator.engines.docker.client import connect
 from orchestrator.engines.docker.options import LABEL_RUN
 from orchestrator.evidence.store import latest_run, read_run
 from orchestrator.images.plan import ROOT

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from orchestrator.engines.docker.engine import DockerEngine, remove_containers
+from orchestrator.engines.docker.engine import DockerEngine
+from orchestrator.engines.docker.housekeeping import remove_containers
 from orchestrator.engines.docker.options import LABEL_KIND, LABEL_OWNER, LABEL_RUN, owner
 from orchestrator.images.context import Context
 
