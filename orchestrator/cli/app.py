@@ -17,11 +17,13 @@ import typer
 from rich.console import Console
 
 from orchestrator.cli.closing import costs_told, run_name, why_unusable
+from orchestrator.cli.doctor import findings_table
 from orchestrator.cli.images import images_summary, images_table
 from orchestrator.cli.listing import listing_json, show_listing, tried_line
 from orchestrator.cli.progress import shown
 from orchestrator.cli.showing import ANOTHER, PIPED_WIDTH, Form, show, show_inside
 from orchestrator.cli.stopping import share, with_stopping
+from orchestrator.cli.wheels import wheels_table
 from orchestrator.engines.choose import EngineName, choose_engine, cpus_of_auto
 from orchestrator.engines.docker.client import connect
 from orchestrator.engines.docker.engine import DockerEngine
@@ -32,6 +34,7 @@ from orchestrator.engines.protocol import Engine, EngineFacts
 from orchestrator.errors import MatrixError, SpecError, writing
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.evidence.store import find_run, held, latest_run, read_run
+from orchestrator.images.index import look_up
 from orchestrator.images.plan import ROOT
 from orchestrator.judge.judgement import judge_again
 from orchestrator.matrix.expand import Selection, expand, one_flavour
@@ -46,10 +49,9 @@ from orchestrator.tools.compose import as_yaml, compose_file
 from orchestrator.tools.compose_setting import compose_setting, lay_ca
 from orchestrator.tools.doctor import exit_code as doctor_exit_code
 from orchestrator.tools.doctor import findings, warnings
-from orchestrator.tools.doctor import render as render_findings
 from orchestrator.tools.facts import gather, glance, is_dead
 from orchestrator.tools.field_tables import renew_pages
-from orchestrator.tools.wheels import distributions, look_up, wheels_json, wheels_table
+from orchestrator.tools.wheels import distributions, wheels_json
 
 CACHE = ROOT / ".cache"
 MATRIX = ROOT / "matrix.yaml"
@@ -192,7 +194,7 @@ def judge(run_folder: Annotated[Path, typer.Argument(help="a folder under result
 def doctor(file: File = MATRIX) -> None:
     """Say what on this machine would spoil a measurement, and how to mend it. Exit code 1 where something does."""
     found = findings(gather(load_matrix(file).matrix, ROOT))
-    out.print(render_findings(found))
+    out.print(findings_table(found))
     raise typer.Exit(doctor_exit_code(found))
 
 

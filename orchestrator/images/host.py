@@ -17,6 +17,7 @@ from orchestrator.errors import EnvironmentProblem
 _PROXIES = ("http_proxy", "https_proxy", "no_proxy", "all_proxy")
 _PIP_OPTIONS = (
     "index-url", "extra-index-url", "find-links", "no-index", "trusted-host", "default-timeout", "retries", "cert",
+    "proxy",
 )  # fmt: skip
 _SECTIONS = ("global", "install", "download", ":env:")
 """Of pip's configuration, the weakest first: servers are fetched by `pip download`."""
@@ -60,6 +61,8 @@ class HostSettings:
         links = self.pip.get("find-links", "").split()
         if there := [link for link in links if "://" in link or Path(link).is_dir()]:
             found["UV_FIND_LINKS"] = ",".join(there)
+        if proxy := self.pip.get("proxy"):
+            found |= dict.fromkeys(("HTTP_PROXY", "HTTPS_PROXY"), proxy)
         return found | ({"UV_INDEX_STRATEGY": "unsafe-best-match"} if "extra-index-url" in self.pip else {})
 
 

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rich.table import Table
-from rich.text import Text
-
 from orchestrator.tools.doctor_measuring import MEASURING
 from orchestrator.tools.doctor_running import BOTH, RUNNING, Finding
 from orchestrator.tools.facts import Facts
@@ -28,15 +25,3 @@ def exit_code(found: Sequence[Finding]) -> int:
     if frozenset().union(*(finding.stops for finding in found)) >= BOTH:
         return 3
     return 1 if any(finding.severity == "bad" for finding in found) else 0
-
-
-def render(found: Sequence[Finding]) -> Table:
-    """One row per finding, the cure under it."""
-    table = Table(box=None, pad_edge=False, show_header=False)
-    styles = {"ok": "green", "warn": "yellow", "bad": "bold red"}
-    for finding in found:
-        text = Text(finding.text)
-        if finding.cure:
-            text.append(f"\n-> {finding.cure}", style="dim")
-        table.add_row(Text(finding.severity, style=styles[finding.severity]), Text(finding.check), text)
-    return table

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from orchestrator.cli.doctor import findings_table
 from orchestrator.engines.docker.survey import Leftover, Survey, unable
 from orchestrator.engines.protocol import Box
-from orchestrator.tools.doctor import exit_code, findings, render
+from orchestrator.tools.doctor import exit_code, findings
 from orchestrator.tools.doctor_running import Finding
 from orchestrator.tools.facts import BaseState, Facts, is_dead
 from orchestrator.tools.machine import Busy, Machine, read_machine
@@ -153,7 +154,7 @@ def test_what_is_wrong_has_a_cure_and_is_printed() -> None:
     found = findings(facts)
     assert all(bool(finding.cure) == (finding.severity != "ok") for finding in found)
     stream = io.StringIO()
-    Console(file=stream, width=100).print(render(found))
+    Console(file=stream, width=100).print(findings_table(found))
     for finding in found:
         assert finding.check in stream.getvalue()
     assert "-> sudo cpupower frequency-set -g performance" in stream.getvalue()

@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 
 from orchestrator.errors import EnvironmentProblem, SpecError
-from orchestrator.images.ask_pip import MEDIA_TYPE
+from orchestrator.images.index import MEDIA_TYPE, Answer, read_answers
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.loading import load_matrix
-from orchestrator.tools.wheels import distributions, read_answers
+from orchestrator.tools.wheels import distributions
 
 CASES = Path(__file__).parents[2] / "cases" / "simple-index"
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 
 
-def answer(name: str, status: int = 200, type_: str = MEDIA_TYPE) -> dict[str, object]:
-    return {"status": status, "type": type_, "text": (CASES / f"{name}.json").read_text() if name else ""}
+def answer(name: str, status: int = 200, type_: str = MEDIA_TYPE) -> Answer:
+    return Answer(status, type_, (CASES / f"{name}.json").read_text() if name else "")
 
 
 def test_a_server_is_looked_up_with_what_it_compiles() -> None:
@@ -41,8 +41,8 @@ def test_a_second_index_adds_its_files() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    [answer("uwsgi", 503), answer("uwsgi", type_="text/html"), {"status": 200, "type": MEDIA_TYPE, "text": "{"}],
+    [answer("uwsgi", 503), answer("uwsgi", type_="text/html"), Answer(200, MEDIA_TYPE, "{")],
 )
-def test_an_index_without_the_api_is_named_as_the_trouble(wrong: dict[str, object]) -> None:
+def test_an_index_without_the_api_is_named_as_the_trouble(wrong: Answer) -> None:
     with pytest.raises(EnvironmentProblem, match="index"):
         read_answers([wrong], "")

@@ -76,3 +76,10 @@ def test_configuration_that_pip_cannot_read_is_told(read: Read) -> None:
 def test_any_list_is_read_as_pip_prints_it(items: list[str]) -> None:
     printed = f"global.extra-index-url={chr(10).join(['', *items])!r}\n"
     assert pip_options(printed) == {"extra-index-url": " ".join(items)}
+
+
+def test_pips_proxy_reaches_builds_and_uv(read: Read) -> None:
+    settings = read("[global]\nproxy = http://proxy.invalid:3128\n")
+    assert settings.build_args()["PIP_PROXY"] == "http://proxy.invalid:3128"
+    found = settings.uv_environment()
+    assert found["HTTPS_PROXY"] == found["HTTP_PROXY"] == "http://proxy.invalid:3128"
