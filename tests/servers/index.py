@@ -66,7 +66,7 @@ def serving(index: Index) -> Iterator[Index]:
             """Nothing to tell."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     index.url = f"http://127.0.0.1:{server.server_port}/simple"
     try:
         yield index
