@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, create_model
 
+from orchestrator.figures import Estimate, RatioBound, summary_fields
 from orchestrator.matrix.axes import stored_fields
 from orchestrator.matrix.fields import with_fields
 from orchestrator.probes.deploy.record import DeploySection
@@ -18,7 +19,6 @@ from orchestrator.probes.shutdown.record import ShutdownSection
 from orchestrator.probes.startup.record import StartupSection
 from orchestrator.stored import Stored
 
-RatioBound = Literal["", ">=", "<=", "?"]
 Outcome = Literal["measured", "not_built", "not_installed", "not_started", "check_failed", "load_failed", "not_judged"]
 
 
@@ -73,50 +73,36 @@ class ImageFacts(Stored):
     install: dict[str, Any] = Field(description="the whole report of the install step")
 
 
-class Estimate(Stored):
-    """An estimate with its 95 % interval; null bounds where a single round gives none."""
-
-    value: float
-    low: float | None
-    high: float | None
-
-
+@with_fields(summary_fields())
 class Summary(Stored):
-    """The figures of a cell over all its slices."""
+    """The figures of a cell over all its slices: orchestrator/figures.py has the table."""
 
-    slices: int
-    requests: int
-    errors: int
-    rps: Estimate
-    rate_asked: float | None = Field(default=None, description="of an open loop: requests per second")
-    rate_share: float | None = Field(default=None, description="of an open loop: of those due, answered in time")
-    ceiling_share: float | None = Field(description="rps over that of the null responder under the same load")
-    ratio: Estimate | None = Field(description="rps over the baseline's, side by side; null where it has none")
-    ratio_bound: RatioBound = Field(description="how a client-bound figure limits the ratio")
-    between: float | None = Field(description="relative spread of the rounds' medians")
-    within: float | None = Field(description="relative spread of the slices inside a round")
-    latency_us: dict[str, float] = Field(description="percentiles that the merged histogram supports, and `mean`")
-    latency_intervals_us: dict[str, Estimate] = Field(
-        default={}, description="of an open loop: the percentiles that each round has the samples for"
-    )
-    cpu_us_per_request: Estimate | None = Field(description="CPU of the whole server tree over right answers")
-    cpu_ratio: Estimate | None = Field(
-        default=None, description="right answers per second of CPU over the baseline's: above 1 it needs less CPU"
-    )
-    cpu_user_us_per_request: float | None = Field(default=None, description="part of cpu_us_per_request, by ticks")
-    cpu_system_us_per_request: float | None = Field(default=None, description="the rest of it: in the kernel")
-    voluntary_switches_per_request: float | None = Field(default=None, description="of the tree's threads: they waited")
-    involuntary_switches_per_request: float | None = Field(default=None, description="the same: they were preempted")
-    client_cpu_us_per_request: float
-    memory_bytes: int | None = Field(description="resident set of the whole server tree at its largest")
-    memory_pss_bytes: int | None
-    memory_idle_bytes: int | None = Field(default=None, description="resident set of the tree at rest before any load")
-    memory_idle_pss_bytes: int | None = Field(default=None, description="the same with shared pages shared out")
-    memory_peak_bytes: int | None = Field(default=None, description="largest resident sets of the processes, added up")
-    memory_per_worker_bytes: int | None = Field(default=None, description="memory_pss_bytes over the number of workers")
-    processes: int | None
-    connections_per_request: float | None
-    ready_s: float | None
+    if TYPE_CHECKING:
+        slices: int
+        requests: int
+        errors: int
+        rps: Estimate
+        rate_asked: float | None
+        rate_share: float | None
+        ratio: Estimate | None
+        ratio_bound: RatioBound
+        ceiling_share: float | None
+        between: float | None
+        within: float | None
+        latency_us: dict[str, float]
+        latency_intervals_us: dict[str, Estimate]
+        cpu_us_per_request: Estimate | None
+        cpu_ratio: Estimate | None
+        cpu_user_us_per_request: float | None
+        cpu_system_us_per_request: float | None
+        voluntary_switches_per_request: float | None
+        involuntary_switches_per_request: float | None
+        memory_bytes: int | None
+        memory_pss_bytes: int | None
+        memory_idle_bytes: int | None
+        memory_idle_pss_bytes: int | None
+        memory_peak_bytes: int | None
+        memory_per_worker_bytes: int | None
 
 
 class VerdictRecord(Stored):

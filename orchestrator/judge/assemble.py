@@ -18,11 +18,9 @@ from orchestrator.engines.protocol import Limits, Placement, Side
 from orchestrator.errors import fault
 from orchestrator.evidence.model import (
     CellPoint,
-    Estimate,
     ImageFacts,
     Judgement,
     Outcome,
-    RatioBound,
     Reason,
     Record,
     RoundRecord,
@@ -31,11 +29,10 @@ from orchestrator.evidence.model import (
     VerdictRecord,
     record_type,
 )
+from orchestrator.figures import RatioBound
 from orchestrator.images.plan import BuiltImage
-from orchestrator.judge import summary as over
+from orchestrator.judge.figures import CellSlices, Pair, alone, summary
 from orchestrator.judge.rules import Facts, Verdict, judge
-from orchestrator.judge.stats import Interval
-from orchestrator.judge.summary import Figures, figures, per_cpu_s_of, rps_of
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.probes.fingerprint import Fingerprint
@@ -86,8 +83,8 @@ class Judging:
 class _Judged:
     """A cell on its own, before it is compared with another."""
 
-    rounds: tuple[Round, ...]
-    figures: Figures | None
+    cell: CellSlices
+    figures: Mapping[str, Any] | None
     verdicts: tuple[Verdict, ...]
 
 
@@ -128,11 +125,12 @@ def _guarded(work: Callable[[], T]) -> T | Failure:
 
 def _alone(record: Record, judging: Judging) -> _Judged:
     rounds = rounds_of(record)
-    found = figures(rounds)
+    cell = CellSlices(rounds, record.cell.workers, record.ceiling_rps, bool(record.cell.open))
+    found = alone(cell)
     emulated = record.image is not None and _other_architecture(record.image.architecture, judging.architecture)
-    spread = found.spread.between if found else None
+    spread = cell.spread.between if found else None
     facts = Facts(record.cell, rounds, judging.placement, emulated, spread, judging.limits)
-    return _Judged(rounds, found, judge(facts))
+    return _Judged(cell, found, judge(facts))
 
 
 def _settled(record: Record, alone: Mapping[str, _Judged | Failure], by: Judgement | None) -> Record:
@@ -142,7 +140,7 @@ def _settled(record: Record, alone: Mapping[str, _Judged | Failure], by: Judgeme
     found = _guarded(partial(_summary, record, own, reference if isinstance(reference, _Judged) else None))
     if isinstance(found, Failure):
         return _concluded(record, by, None, (), _reason(found))
-    return _concluded(record, by, found, own.verdicts, None if found else _why_none(record, own.rounds))
+    return _concluded(record, by, found, own.verdicts, None if found else _why_none(record, own.cell.rounds))
 
 
 def _concluded(
@@ -174,54 +172,11 @@ def _other_architecture(image: str, machine: str) -> bool:
 
 
 def _summary(record: Record, own: _Judged, reference: _Judged | None) -> Summary | None:
-    found = own.figures
-    if found is None:
+    if own.figures is None:
         return None
-    itself = record.reference == record.id
-    ratio = None if record.cell.open else _ratio(own, reference, rps_of, itself)  # an open loop's rps is asked for
-    cpu_ratio = _ratio(own, reference, per_cpu_s_of, itself)
-    bound: RatioBound = ""
-    if ratio and reference is not None and not itself:
-        bound = ratio_bound(own.verdicts, reference.verdicts)
-    return Summary(
-        slices=found.slices,
-        requests=found.requests,
-        errors=found.errors,
-        rps=_estimate(found.rps),
-        rate_asked=found.rate_asked,
-        rate_share=found.rate_share,
-        ceiling_share=found.rps.value / record.ceiling_rps if record.ceiling_rps else None,
-        ratio=_estimate(ratio) if ratio else None,
-        ratio_bound=bound,
-        between=found.spread.between,
-        within=found.spread.within,
-        latency_us=dict(found.latency_us),
-        latency_intervals_us={name: _estimate(one) for name, one in found.latency_intervals_us.items()},
-        cpu_us_per_request=_estimate(found.cpu_us) if found.cpu_us else None,
-        cpu_ratio=_estimate(cpu_ratio) if cpu_ratio else None,
-        cpu_user_us_per_request=found.cpu_user_us,
-        cpu_system_us_per_request=found.cpu_system_us,
-        voluntary_switches_per_request=found.voluntary_switches,
-        involuntary_switches_per_request=found.involuntary_switches,
-        client_cpu_us_per_request=found.client_cpu_us,
-        memory_bytes=found.memory_bytes,
-        memory_pss_bytes=found.memory_pss_bytes,
-        memory_peak_bytes=found.memory_peak_bytes,
-        memory_idle_bytes=found.memory_idle_bytes,
-        memory_idle_pss_bytes=found.memory_idle_pss_bytes,
-        memory_per_worker_bytes=found.memory_pss_bytes // record.cell.workers if found.memory_pss_bytes else None,
-        processes=found.processes,
-        connections_per_request=found.connections_per_request,
-        ready_s=found.ready_s,
-    )
-
-
-def _ratio(
-    own: _Judged, reference: _Judged | None, of: Callable[[Load], float | None], itself: bool
-) -> Interval | None:
-    """Of the cell's figure to its reference's; a reference is 1 exactly."""
-    found = over.ratio(own.rounds, reference.rounds, of) if reference else None
-    return Interval(1.0, 1.0, 1.0) if found and itself else found
+    bound = ratio_bound(own.verdicts, reference.verdicts) if reference else ""
+    pair = Pair(own.cell, reference.cell if reference else None, record.reference == record.id, bound)
+    return summary(own.figures, pair)
 
 
 def ratio_bound(own: Sequence[Verdict], baseline: Sequence[Verdict]) -> RatioBound:
@@ -324,10 +279,6 @@ def _slim(load: Load) -> dict[str, Any]:
 
 def _reason(failure: Failure) -> Reason:
     return Reason(stage=failure.stage, line=failure.reason, detail=failure.detail)
-
-
-def _estimate(interval: Interval) -> Estimate:
-    return Estimate(value=interval.value, low=interval.low, high=interval.high)
 
 
 def rounds_of(record: Record) -> tuple[Round, ...]:

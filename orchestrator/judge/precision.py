@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Mapping, Sequence
 
-from orchestrator.evidence.model import Estimate, Record
+from orchestrator.evidence.model import Record
+from orchestrator.figures import Estimate
 from orchestrator.matrix.expand import Selection
 
 NAMED = 3

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
+from orchestrator.figures import FigureName
 from orchestrator.matrix.axes import AXES, AxisName, chosen_fields, combined_fields
 from orchestrator.matrix.command import without_null_byte
 from orchestrator.matrix.fields import with_fields
@@ -29,9 +30,6 @@ from orchestrator.matrix.values import (
 
 Protocol = Literal["wsgi", "asgi", "rsgi"]
 Feature = Literal["workers", "threads", "tls", "websockets"]
-Figure = Literal[
-    "rps", "ratio", "p50", "p99", "cpu", "cpu-ratio", "memory", "memory-idle", "between", "within", "ceiling", "errors"
-]
 Probe = Annotated[str, AfterValidator(known_probe), Field(json_schema_extra=list_probes)]
 StopSignal = Literal["SIGTERM", "SIGINT", "SIGQUIT", "SIGWINCH"]
 Disturbance = Literal["rolling", "late", "reload", "kill", "stall"]
@@ -182,7 +180,7 @@ class View(Model):
     """The table that a suite is read in: one row per server and setting, one column per value of `across`."""
 
     across: AxisName | Literal["none"] = "connections"
-    show: Many[Figure] = Field(default=("rps", "ratio"), description="figures of each place of the table")
+    show: Many[FigureName] = Field(default=("rps", "ratio"), description="figures of each place of the table")
 
 
 class Schedule(Model):

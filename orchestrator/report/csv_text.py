@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
-from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
+from orchestrator.evidence.model import Record, RunFile, Summary
+from orchestrator.figures import EXPORTED
 from orchestrator.matrix.axes import AXIS
 from orchestrator.probes.probe import CsvValue as Value
 from orchestrator.probes.registry import probe_named, section_of
@@ -16,21 +17,6 @@ from orchestrator.report.setup import banner
 from orchestrator.report.table import Row, tables
 
 _FORMULA = ("=", "+", "-", "@")
-_PERCENTILES = ("p50", "p75", "p90", "p95", "p99", "p99.9", "mean")
-_SUMMARY = (
-    "slices", "requests", "errors", "rate_asked", "rate_share", "ratio_bound", "ceiling_share", "between", "within",
-    "client_cpu_us_per_request", "cpu_user_us_per_request", "cpu_system_us_per_request",
-    "voluntary_switches_per_request",
-    "involuntary_switches_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes",
-    "memory_idle_pss_bytes", "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request",
-    "ready_s",
-)  # fmt: skip
-_ESTIMATES: Mapping[str, Callable[[Summary], Estimate | None]] = {
-    "rps": lambda summary: summary.rps,
-    "ratio": lambda summary: summary.ratio,
-    "cpu_us_per_request": lambda summary: summary.cpu_us_per_request,
-    "cpu_ratio": lambda summary: summary.cpu_ratio,
-}
 
 
 def render(run: RunFile, records: Sequence[Record]) -> str:
@@ -95,27 +81,14 @@ def _values(run: RunFile, record: Record, row: Row | None) -> dict[str, Value]:
 
 
 def _figures(summary: Summary) -> dict[str, Value]:
-    found: dict[str, Value] = {name: getattr(summary, name) for name in _SUMMARY}
-    for name, of in _ESTIMATES.items():
-        if estimate := of(summary):
-            found |= {name: estimate.value, f"{name}_low": estimate.low, f"{name}_high": estimate.high}
-    for name, one in summary.latency_intervals_us.items():
-        found |= {f"latency_{name}_us_low": one.low, f"latency_{name}_us_high": one.high}
-    return found | {f"latency_{name}_us": summary.latency_us.get(name) for name in _PERCENTILES}
+    exported = [figure.exported(getattr(summary, figure.name)) for figure in EXPORTED]
+    return {column: value for columns in exported for column, value in columns.items()}
 
 
 COLUMNS = (
-    "warning", "id", "run", "suite", "engine", *AXIS, "baseline", "reference", "outcome",
-    "stage", "reason", "verdicts", "effects", "rank", "rank_last", "rps", "rps_low", "rps_high",
-    "rate_asked", "rate_share", "ratio", "ratio_low", "ratio_high", "ratio_bound", "ceiling_share",
-    *(f"latency_{name}_us" for name in _PERCENTILES),
-    *(f"latency_{name}_us_{end}" for name in ("p50", "p99") for end in ("low", "high")),
-    "cpu_us_per_request", "cpu_us_per_request_low",
-    "cpu_us_per_request_high", "cpu_ratio", "cpu_ratio_low", "cpu_ratio_high", "cpu_user_us_per_request",
-    "cpu_system_us_per_request", "voluntary_switches_per_request", "involuntary_switches_per_request",
-    "client_cpu_us_per_request", "memory_bytes", "memory_pss_bytes", "memory_idle_bytes", "memory_idle_pss_bytes",
-    "memory_peak_bytes", "memory_per_worker_bytes", "processes", "connections_per_request", "ready_s", "slices",
-    "requests", "errors", "between", "within", "base", "standin", "digest",
+    "warning", "id", "run", "suite", "engine", *AXIS, "baseline", "reference", "outcome", "stage", "reason", "verdicts",
+    "effects", "rank", "rank_last", *(column for figure in EXPORTED for column in figure.columns), "base", "standin",
+    "digest",
 )  # fmt: skip
 _SHARED = COLUMNS[: COLUMNS.index("verdicts")]
 _IMAGE = "base", "standin", "digest"

@@ -8,7 +8,8 @@ from itertools import count as counter
 from string import ascii_lowercase
 from typing import Literal
 
-from orchestrator.evidence.model import Estimate, Record, Summary, VerdictRecord
+from orchestrator.evidence.model import Record, Summary, VerdictRecord
+from orchestrator.figures import Estimate
 from orchestrator.matrix.cell import DOT
 from orchestrator.report.axes import WORDS
 from orchestrator.report.order import Rank, Span, ranks, span

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.evidence.model import Estimate
+from orchestrator.figures import Estimate
 from orchestrator.layout.text import listed
 from orchestrator.report.entries import Entry
 from orchestrator.report.references import line, side, usable

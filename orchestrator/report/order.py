@@ -13,7 +13,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from orchestrator.evidence.model import Estimate
+from orchestrator.figures import Estimate
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import cycle
 from typing import TYPE_CHECKING, Any
 
-from orchestrator.evidence.model import Estimate
+from orchestrator.figures import Estimate
 from orchestrator.layout.text import plain
 from orchestrator.report.axes import WORDS
 from orchestrator.report.measures import MEASURES

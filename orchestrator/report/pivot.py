@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
 
-from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
+from orchestrator.evidence.model import Record, RunFile, Summary
+from orchestrator.figures import Estimate
 from orchestrator.layout.text import NONE, listed
 from orchestrator.report.attempt import Attempt, plainly
 from orchestrator.report.axes import WORDS, Value, ordered

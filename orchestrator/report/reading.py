@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from orchestrator.evidence.model import Estimate, Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
+from orchestrator.figures import Estimate
 from orchestrator.matrix.axes import COMPARED
 from orchestrator.matrix.models import View
 from orchestrator.probes.registry import with_ratios

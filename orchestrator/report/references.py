@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from orchestrator.evidence.model import Estimate, Record
+from orchestrator.evidence.model import Record
+from orchestrator.figures import Estimate
 from orchestrator.layout.text import listed, short
 from orchestrator.report.axes import WORDS
 from orchestrator.report.entries import Entry, effects

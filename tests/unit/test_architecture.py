@@ -10,8 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 STAGES = (
-    "errors", "stored", "layout", "matrix", "images", "engines", "probes", "evidence", "judge", "report", "pipeline",
-    "tools", "cli",
+    "errors", "stored", "layout", "figures", "matrix", "images", "engines", "probes", "evidence", "judge", "report",
+    "pipeline", "tools", "cli",
 )  # fmt: skip
 MODULES = sorted(path for package in ("orchestrator", "loadgen") for path in (ROOT / package).rglob("*.py"))
 

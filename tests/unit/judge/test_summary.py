@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from hdrh.histogram import HdrHistogram
 
-from orchestrator.judge.summary import Figures, cpu_us_of, figures, per_cpu_s_of, ratio, rps_of
+from orchestrator.evidence.model import Summary
+from orchestrator.judge.figures import CellSlices, Pair, alone, summary
+from orchestrator.judge.summary import cpu_us_of, per_cpu_s_of, ratio, rps_of
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.results import Check, Round, Slice
 
@@ -16,10 +18,13 @@ SERVER: dict[str, Any] = {
     "processes": 2, "ended": 0, "threads": 2, "voluntary_switches": 2000, "involuntary_switches": 100,
 }  # fmt: skip
 NOTHING_OF_THE_SERVER = {
-    "cpu_us", "cpu_user_us", "cpu_system_us", "voluntary_switches", "involuntary_switches", "memory_bytes",
-    "memory_pss_bytes", "memory_peak_bytes", "processes",
+    "cpu_us_per_request", "cpu_user_us_per_request", "cpu_system_us_per_request", "voluntary_switches_per_request",
+    "involuntary_switches_per_request", "memory_bytes",
+    "memory_pss_bytes", "memory_peak_bytes", "memory_per_worker_bytes", "processes",
 }  # fmt: skip
 OF_AN_OPEN_LOOP = {"rate_asked", "rate_share"}
+OF_SEVERAL = {"between", "within", "ratio", "cpu_ratio", "ceiling_share"}
+"""Rounds, slices, or cells."""
 CHECK = Check(0.1, Fingerprint(), (), True, False)
 
 
@@ -40,7 +45,14 @@ def rounds(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> list[
     return [Round(at, check, (Slice(0, "", document, 0.0),)) for at, document in enumerate(loads)]
 
 
-def of(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> Figures:
+def figures(measured: list[Round]) -> Summary | None:
+    """Of a cell that is compared with none."""
+    cell = CellSlices(measured)
+    found = alone(cell)
+    return summary(found, Pair(cell, None, False, "")) if found else None
+
+
+def of(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> Summary:
     found = figures(rounds(*loads, idle=idle))
     assert found is not None
     return found
@@ -48,25 +60,29 @@ def of(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> Figures:
 
 def test_cpu_is_exact_and_parted_by_the_ticks_of_all_slices() -> None:
     found = of(load({}), load({"user_s": 0.3, "system_s": 0.5}))
-    assert found.cpu_us is not None
-    assert found.cpu_us.value == pytest.approx(900)
-    assert (found.cpu_user_us, found.cpu_system_us) == pytest.approx((900 * 0.9 / 1.6, 900 * 0.7 / 1.6))
+    assert found.cpu_us_per_request is not None
+    assert found.cpu_us_per_request.value == pytest.approx(900)
+    assert (found.cpu_user_us_per_request, found.cpu_system_us_per_request) == pytest.approx(
+        (900 * 0.9 / 1.6, 900 * 0.7 / 1.6)
+    )
 
 
 def test_cpu_under_a_tick_has_no_parts() -> None:
     found = of(load({"user_s": 0.0, "system_s": 0.0}))
-    assert found.cpu_us is not None
-    assert (found.cpu_user_us, found.cpu_system_us) == (None, None)
+    assert found.cpu_us_per_request is not None
+    assert (found.cpu_user_us_per_request, found.cpu_system_us_per_request) == (None, None)
 
 
 def test_switches_are_for_each_right_answer() -> None:
     found = of(load({}), load({"voluntary_switches": 100}, requests=3000))
-    assert (found.voluntary_switches, found.involuntary_switches) == pytest.approx((2100 / 4000, 200 / 4000))
+    assert (found.voluntary_switches_per_request, found.involuntary_switches_per_request) == pytest.approx(
+        (2100 / 4000, 200 / 4000)
+    )
 
 
 def test_a_slice_whose_threads_took_their_switches_away_does_not_count() -> None:
-    assert of(load({}), load({"voluntary_switches": -5})).voluntary_switches == pytest.approx(2)
-    assert of(load({"voluntary_switches": -5})).voluntary_switches is None
+    assert of(load({}), load({"voluntary_switches": -5})).voluntary_switches_per_request == pytest.approx(2)
+    assert of(load({"voluntary_switches": -5})).voluntary_switches_per_request is None
 
 
 def test_memory_is_the_largest_seen() -> None:
@@ -83,7 +99,8 @@ def test_memory_that_may_not_be_read_is_unknown() -> None:
 def test_a_server_that_was_not_seen_has_its_throughput_only() -> None:
     found = of(load(None), idle=(None, None))
     unknown = {name for name, value in vars(found).items() if value is None}
-    assert unknown == NOTHING_OF_THE_SERVER | {"memory_idle_bytes", "memory_idle_pss_bytes"} | OF_AN_OPEN_LOOP
+    idle = {"memory_idle_bytes", "memory_idle_pss_bytes"}
+    assert unknown == NOTHING_OF_THE_SERVER | idle | OF_AN_OPEN_LOOP | OF_SEVERAL
 
 
 def test_of_an_open_loop_those_in_time_are_a_share_of_all_that_were_due() -> None:

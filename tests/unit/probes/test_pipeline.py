@@ -21,7 +21,6 @@ from orchestrator.images.plan import ROOT, images_of
 from orchestrator.judge import latency
 from orchestrator.judge.assemble import probed_record
 from orchestrator.judge.judgement import judge_again
-from orchestrator.judge.summary import Figures
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
@@ -225,12 +224,11 @@ def test_what_was_measured_is_on_disk_before_it_is_judged(tmp_path: Path, monkey
     """Judging ends the process in its midst, as a kill or a lack of memory does."""
     calls = count()
 
-    def killed(*_: object) -> Figures | None:
+    def killed(*_: object) -> None:
         if next(calls) >= 2:
             raise KeyboardInterrupt
-        return None
 
-    monkeypatch.setattr("orchestrator.judge.assemble.figures", killed)
+    monkeypatch.setattr("orchestrator.judge.assemble.alone", killed)
     with pytest.raises(KeyboardInterrupt):
         run(order(tmp_path), MemoryEngine(), quiet)
     monkeypatch.undo()

@@ -13,8 +13,9 @@ import pytest
 from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.errors import SpecError
-from orchestrator.evidence.model import Estimate, Record, RunFile
+from orchestrator.evidence.model import Record, RunFile
 from orchestrator.evidence.store import read_run
+from orchestrator.figures import Estimate
 from orchestrator.images.plan import ROOT
 from orchestrator.judge import stats
 from orchestrator.judge.precision import groups, half_width, percent

@@ -13,7 +13,8 @@ from typing import Any
 from hdrh.histogram import HdrHistogram
 
 from orchestrator.engines.protocol import Placement
-from orchestrator.evidence.model import Estimate, Record, RunFile, Summary
+from orchestrator.evidence.model import Record, RunFile, Summary
+from orchestrator.figures import Estimate
 from orchestrator.images.plan import Base, BaseFacts, BuiltImage, ImageSpec
 from orchestrator.judge.assemble import Judging, Measured, evidence, judged
 from orchestrator.matrix.cell import Cell, ImageKey

@@ -8,15 +8,14 @@ from hypothesis import strategies as st
 
 from orchestrator.evidence.model import (
     CellPoint,
-    Estimate,
     ImageFacts,
     Outcome,
-    RatioBound,
     Reason,
     Record,
     Summary,
     VerdictRecord,
 )
+from orchestrator.figures import Estimate, RatioBound
 from orchestrator.judge.rules import Effect
 
 NASTY = (

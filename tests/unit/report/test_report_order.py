@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 from report_sample import run_file
 from report_strategies import COMPARISONS
 
-from orchestrator.evidence.model import Estimate, Record
+from orchestrator.evidence.model import Record
+from orchestrator.figures import Estimate
 from orchestrator.report.order import Rank, Span, above, groups, ranks, span
 from orchestrator.report.table import tables
 

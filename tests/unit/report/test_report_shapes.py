@@ -22,8 +22,9 @@ from test_report_renderings import shown
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record
+from orchestrator.figures import FigureName
 from orchestrator.matrix.axes import AxisName
-from orchestrator.matrix.models import Figure, View
+from orchestrator.matrix.models import View
 from orchestrator.report import csv_text, json_text, markdown, picture
 from orchestrator.report.axes import WORDS
 from orchestrator.report.document import document
@@ -37,7 +38,7 @@ ACROSS = (*get_args(AxisName), "none")
 some = settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 VIEWS = st.builds(
     lambda across, show: {"across": across, "show": show},
-    st.sampled_from(ACROSS), st.lists(st.sampled_from(get_args(Figure)), min_size=1, max_size=4, unique=True),
+    st.sampled_from(ACROSS), st.lists(st.sampled_from(get_args(FigureName)), min_size=1, max_size=4, unique=True),
 )  # fmt: skip
 
 
@@ -61,7 +62,7 @@ def test_a_shape_is_the_golden_one(name: str) -> None:
 
 def test_every_axis_and_figure_of_a_view_has_words() -> None:
     assert set(get_args(AxisName)) <= set(WORDS)
-    assert set(get_args(Figure)) <= set(MEASURES)
+    assert set(get_args(FigureName)) <= set(MEASURES)
 
 
 def test_columns_are_headed_in_the_readers_words() -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from orchestrator.evidence.model import Estimate
+from orchestrator.figures import Estimate
 from orchestrator.layout.text import count, interval, listed, plain, scaled, short
 
 
