@@ -49,7 +49,7 @@ from orchestrator.tools.compose import as_yaml, compose_file
 from orchestrator.tools.compose_setting import compose_setting, lay_ca
 from orchestrator.tools.doctor import exit_code as doctor_exit_code
 from orchestrator.tools.doctor import findings, warnings
-from orchestrator.tools.facts import gather, glance, is_dead
+from orchestrator.tools.environment import gather, glance, is_dead
 from orchestrator.tools.field_tables import renew_pages
 from orchestrator.tools.wheels import distributions, wheels_json
 

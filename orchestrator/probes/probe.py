@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage
-from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text_table import TextTable
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.probe_settings import SETTINGS, ProbeSettings
@@ -55,7 +55,7 @@ class CsvColumns:
     values: Callable[[Any], Mapping[str, CsvValue]]
 
 
-def _no_tables(_run: ViewedRun, _records: Sequence[Any]) -> tuple[Sheet, ...]:
+def _no_tables(_run: ViewedRun, _records: Sequence[Any]) -> tuple[TextTable, ...]:
     return ()
 
 
@@ -74,7 +74,7 @@ class Probe:
     how: InRounds | CellByCell
     seconds: Callable[[Selection], float]
     section: type[Stored] | None = None
-    tables: Callable[[ViewedRun, Sequence[Any]], tuple[Sheet, ...]] = _no_tables
+    tables: Callable[[ViewedRun, Sequence[Any]], tuple[TextTable, ...]] = _no_tables
     panels: Callable[[Sequence[Any]], tuple[Panel, ...]] | None = None
     csv: CsvColumns | None = None
 

@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 from packaging.utils import canonicalize_name
 
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE
+from orchestrator.layout.text_table import TextTable
 
 
 class ViewedCell(Protocol):
@@ -82,10 +82,10 @@ class ViewedRun(Protocol):
     def engine(self) -> Mapping[str, Any]: ...
 
 
-def missing(what: str, records: Sequence[Viewed]) -> tuple[Sheet, ...]:
+def missing(what: str, records: Sequence[Viewed]) -> tuple[TextTable, ...]:
     """The cells without figures."""
     rows = tuple((name_of(r), r.outcome.replace("_", " "), r.reason.line) for r in records if r.reason)
-    return (Sheet(f"{what}: not measured", "", ("server", "outcome", "reason"), rows),) if rows else ()
+    return (TextTable(f"{what}: not measured", "", ("server", "outcome", "reason"), rows),) if rows else ()
 
 
 def name_of(record: Viewed) -> str:

@@ -12,8 +12,8 @@ from orchestrator.matrix.axes import AXIS
 from orchestrator.probes.probe import CsvValue as Value
 from orchestrator.probes.registry import probe_named, section_of
 from orchestrator.report.attempt import Attempts
+from orchestrator.report.conditions import banner
 from orchestrator.report.entries import effects
-from orchestrator.report.setup import banner
 from orchestrator.report.table import Row, tables
 
 _FORMULA = ("=", "+", "-", "@")

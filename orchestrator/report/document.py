@@ -9,12 +9,12 @@ from itertools import chain
 from typing import Literal, TypeVar
 
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text_table import TextTable
 from orchestrator.probes.registry import PROBES, records_of
 from orchestrator.report.attempt import Attempts
+from orchestrator.report.conditions import LeftOut, banner, conditions, left_out, notes
 from orchestrator.report.flat import flats
 from orchestrator.report.pivot import Pivot, pivots
-from orchestrator.report.setup import LeftOut, banner, facts, left_out, notes
 from orchestrator.report.table import Table, tables
 
 T = TypeVar("T")
@@ -37,7 +37,7 @@ class Document:
     pivots: tuple[Pivot, ...]
     flats: tuple[Table, ...]
     tables: tuple[Table, ...]
-    sheets: tuple[Sheet, ...]
+    sheets: tuple[TextTable, ...]
     notes: tuple[str, ...]
     left_out: tuple[LeftOut, ...]
     failures: tuple[str, ...]
@@ -56,7 +56,7 @@ def document(run: RunFile, records: Sequence[Record]) -> Document:
         run=run.id,
         suite=run.suite,
         baseline=run.baseline,
-        facts=several("What the figures rest on", lambda: facts(run, records)),
+        facts=several("What the figures rest on", lambda: conditions(run, records)),
         pivots=several("The tables by an axis", lambda: pivots(run, records, attempt)),
         flats=several("The tables of all comparisons", lambda: flats(run, records, attempt)),
         tables=several("The tables", lambda: tables(run, records, attempt)),

@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterator, Sequence
 
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, on_left, plain
+from orchestrator.layout.text_table import TextTable
+from orchestrator.report.conditions import LeftOut
 from orchestrator.report.document import document
 from orchestrator.report.pivot import Pivot
-from orchestrator.report.setup import LeftOut
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Table
 
 _SPECIAL = re.compile(r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])")
@@ -27,7 +27,7 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
         *(pivot(item) for item in whole.pivots),
         *(table(item) for item in whole.flats),
         *(table(item) for item in whole.tables),
-        *(sheet(item) for item in whole.sheets),
+        *(text_table(item) for item in whole.sheets),
         _warnings(whole.failures),
         _section("How to read the tables", [escape(note) for note in whole.notes]),
         _section("What the figures rest on", [escape(fact) for fact in whole.facts]),
@@ -37,11 +37,11 @@ def render(run: RunFile, records: Sequence[Record]) -> str:
 
 
 def excerpt(run: RunFile, records: Sequence[Record]) -> str:
-    """What a page needs: the run in the view of its suite, else its sheets, else its tables."""
+    """What a page needs: the run in the view of its suite, else its plain tables, else its tables."""
     whole = document(run, records)
     viewed = [*(pivot(item) for item in whole.pivots), *(table(item) for item in whole.flats)]
     return "\n\n".join(
-        viewed or [sheet(item) for item in whole.sheets if not item.detail] or [*map(table, whole.tables)]
+        viewed or [text_table(item) for item in whole.sheets if not item.detail] or [*map(table, whole.tables)]
     )
 
 
@@ -77,7 +77,7 @@ def pivot(item: Pivot) -> str:
     return "\n\n".join(filter(None, blocks))
 
 
-def sheet(item: Sheet) -> str:
+def text_table(item: TextTable) -> str:
     """A grid with its legend above and its reasons below, folded away: there may be many."""
     reasons = _section("", [escape(reason) for reason in item.reasons])
     blocks = [

@@ -14,8 +14,8 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from orchestrator.evidence.model import Record, RunFile
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, on_left, plain
+from orchestrator.layout.text_table import TextTable
 from orchestrator.report.document import document
 from orchestrator.report.pivot import Pivot
 from orchestrator.report.table import COSTS, EFFECTS, Footnote, Row, Table
@@ -82,7 +82,7 @@ def render(run: RunFile, records: Sequence[Record]) -> Group:
     parts += [_text(f"Left out: {', '.join(item.names)}: {item.why}", "dim") for item in whole.left_out]
     parts += [pivot(item) for item in whole.pivots]
     parts += [table(item) for item in (*whole.flats, *whole.tables)]
-    parts += [sheet(item) for item in whole.sheets]
+    parts += [text_table(item) for item in whole.sheets]
     parts += [_warning(text) for text in whole.failures]
     parts += [Text(), *(_indented(note, "dim") for note in whole.notes)]
     parts += [_text(whole.banner, _LOUD)] if whole.banner else []
@@ -106,7 +106,7 @@ def pivot(item: Pivot) -> Group:
     )
 
 
-def sheet(item: Sheet) -> Group:
+def text_table(item: TextTable) -> Group:
     """Its reasons first, so that table and legend stand right above the prompt."""
     made = _grid(item.columns)
     for row in item.rows:

@@ -6,17 +6,17 @@ from collections.abc import Sequence
 
 from orchestrator.tools.doctor_measuring import MEASURING
 from orchestrator.tools.doctor_running import BOTH, RUNNING, Finding
-from orchestrator.tools.facts import Facts
+from orchestrator.tools.environment import Environment
 
 
-def findings(facts: Facts) -> tuple[Finding, ...]:
+def findings(environment: Environment) -> tuple[Finding, ...]:
     """Everything that was found, in the order of the tables."""
-    return tuple(finding for rule in (*RUNNING, *MEASURING) for finding in rule(facts))
+    return tuple(finding for rule in (*RUNNING, *MEASURING) for finding in rule(environment))
 
 
-def warnings(facts: Facts) -> tuple[str, ...]:
+def warnings(environment: Environment) -> tuple[str, ...]:
     """A line with its cure for each thing that would bend figures."""
-    found = (finding for rule in MEASURING for finding in rule(facts) if finding.severity != "ok")
+    found = (finding for rule in MEASURING for finding in rule(environment) if finding.severity != "ok")
     return tuple(f"{one.severity}: {one.check}: {one.text}" + (f" -> {one.cure}" if one.cure else "") for one in found)
 
 

@@ -1,4 +1,4 @@
-"""Rules of `matrix doctor` on what bends figures: pure functions over `facts.Facts`. An unknown fact yields nothing."""
+"""Rules of `matrix doctor` on what bends figures: pure functions over an `Environment`, silent on what is unknown."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from orchestrator.engines.docker.options import LIMITS
 from orchestrator.engines.protocol import cpus_named
 from orchestrator.tools.doctor_running import Finding, Rule
-from orchestrator.tools.facts import Facts
+from orchestrator.tools.environment import Environment
 from orchestrator.tools.machine import Busy
 
 GIB = 1 << 30
@@ -17,9 +17,9 @@ GOOD_CLOCKS = ("tsc", "kvm-clock", "arch_sys_counter", "hyperv_clocksource_tsc_p
 ARCHITECTURES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
-def _cpus(facts: Facts) -> Iterator[Finding]:
-    count = facts.docker.cpus if facts.docker else len(facts.machine.cpus)
-    server, client = (",".join(map(str, cpus)) for cpus in (facts.server_cpus, facts.client_cpus))
+def _cpus(environment: Environment) -> Iterator[Finding]:
+    count = environment.docker.cpus if environment.docker else len(environment.machine.cpus)
+    server, client = (",".join(map(str, cpus)) for cpus in (environment.server_cpus, environment.client_cpus))
     split = f"CPUs of the server: {server}; of the load generator: {client}"
     if count < 2:
         yield Finding(
@@ -31,29 +31,30 @@ def _cpus(facts: Facts) -> Iterator[Finding]:
         )
     else:
         yield Finding("cpus", "ok", f"{count} CPUs. {split}")
-    quota = facts.machine.cgroup_cpus
-    if quota is not None and quota < len(facts.machine.cpus):
+    quota = environment.machine.cgroup_cpus
+    if quota is not None and quota < len(environment.machine.cpus):
         yield Finding(
             "cpu quota", "bad", f"the control group may use {quota:g} CPUs and is throttled beyond",
             "raise or remove the limit (`--cpus` of a container)",
         )  # fmt: skip
 
 
-def _box(facts: Facts) -> Iterator[Finding]:
+def _box(environment: Environment) -> Iterator[Finding]:
     """Pinning and limits: what the engine says, then what a container really got."""
-    if facts.docker is None:
-        if facts.machine.system != "Linux":
+    if environment.docker is None:
+        if environment.machine.system != "Linux":
             yield Finding(
-                "pinning", "warn", f"{facts.machine.system} pins no process: server and load generator share all CPUs",
+                "pinning", "warn",
+                f"{environment.machine.system} pins no process: server and load generator share all CPUs",
                 "measure with Docker, or on Linux",
             )  # fmt: skip
         return
-    lacking = [f"does not {wish}" for wish in facts.docker.unable]
-    if facts.box and not lacking:
-        elsewhere = facts.box.cpus and set(facts.box.cpus) != set(facts.client_cpus)
-        asked = f"; asked for: {cpus_named(facts.client_cpus)}"
-        lacking = [f"lets a container run on {cpus_named(facts.box.cpus)}{asked}"] if elsewhere else []
-        missed = LIMITS["client"].missed(facts.box.limits)
+    lacking = [f"does not {wish}" for wish in environment.docker.unable]
+    if environment.box and not lacking:
+        elsewhere = environment.box.cpus and set(environment.box.cpus) != set(environment.client_cpus)
+        asked = f"; asked for: {cpus_named(environment.client_cpus)}"
+        lacking = [f"lets a container run on {cpus_named(environment.box.cpus)}{asked}"] if elsewhere else []
+        missed = LIMITS["client"].missed(environment.box.limits)
         lacking += [f"lets a container have {missed}"] if missed else []
     if lacking:
         yield Finding(
@@ -61,35 +62,35 @@ def _box(facts: Facts) -> Iterator[Finding]:
             "use an engine that runs as root, or give a rootless one its controllers: "
             "`sudo systemctl edit user@.service`, [Service] Delegate=cpu cpuset io memory pids",
         )  # fmt: skip
-    elif facts.box:
+    elif environment.box:
         yield Finding("pinning and limits", "ok", "a container got those that were asked for")
 
 
-def _smt(facts: Facts) -> Iterator[Finding]:
-    server, client = set(facts.server_cpus), set(facts.client_cpus)
-    shared = [group for group in facts.machine.smt_siblings if server & set(group) and client & set(group)]
+def _smt(environment: Environment) -> Iterator[Finding]:
+    server, client = set(environment.server_cpus), set(environment.client_cpus)
+    shared = [group for group in environment.machine.smt_siblings if server & set(group) and client & set(group)]
     if shared:
         yield Finding(
             "smt", "warn", f"server and load generator share a core: CPUs {','.join(map(str, shared[0]))}",
             "name CPUs of different cores under `cpus` in matrix.yaml",
         )  # fmt: skip
-    elif facts.machine.smt_siblings:
+    elif environment.machine.smt_siblings:
         yield Finding("smt", "ok", "server and load generator share no core")
 
 
-def _load(facts: Facts) -> Iterator[Finding]:
-    busy = [process for process in facts.machine.busy if process.share > BUSY_SHARE]
-    average = facts.machine.load_average
+def _load(environment: Environment) -> Iterator[Finding]:
+    busy = [process for process in environment.machine.busy if process.share > BUSY_SHARE]
+    average = environment.machine.load_average
     if busy:
         named = ", ".join(map(_named, busy[:5]))
         share = sum(process.share for process in busy)
         yield Finding(
             "other processes", "bad" if share > 0.5 else "warn", f"they use CPU: {named}",
-            _how_to_quieten(busy[:5], facts.machine.user),
+            _how_to_quieten(busy[:5], environment.machine.user),
         )  # fmt: skip
     else:
         yield Finding("other processes", "ok", f"none uses more than {BUSY_SHARE:.0%} of a CPU")
-    if average is not None and average > 0.5 * len(facts.machine.cpus) and not busy:
+    if average is not None and average > 0.5 * len(environment.machine.cpus) and not busy:
         yield Finding("load average", "warn", f"{average:.2f} over the last minute", "wait until it is under 0.5")
 
 
@@ -108,8 +109,8 @@ def _how_to_quieten(busy: Sequence[Busy], user: str) -> str:
     return f"end your own programs; {asked}" if own else asked
 
 
-def _steal(facts: Facts) -> Iterator[Finding]:
-    steal = facts.machine.steal
+def _steal(environment: Environment) -> Iterator[Finding]:
+    steal = environment.machine.steal
     if steal is None:
         return
     text = f"the hypervisor took {steal:.1%} of the CPUs just now"
@@ -119,8 +120,8 @@ def _steal(facts: Facts) -> Iterator[Finding]:
         yield Finding("steal", "ok", text)
 
 
-def _clock_speed(facts: Facts) -> Iterator[Finding]:
-    machine = facts.machine
+def _clock_speed(environment: Environment) -> Iterator[Finding]:
+    machine = environment.machine
     if machine.governor is not None and machine.governor != "performance":
         yield Finding(
             "governor", "warn", f"{machine.governor}: the clock speed follows the load",
@@ -137,35 +138,38 @@ def _clock_speed(facts: Facts) -> Iterator[Finding]:
         yield Finding("power", "bad", "on battery: the machine saves power", "plug it in")
 
 
-def _virtual(facts: Facts) -> Iterator[Finding]:
-    host, docker = facts.machine.architecture.lower(), facts.docker
+def _virtual(environment: Environment) -> Iterator[Finding]:
+    host, docker = environment.machine.architecture.lower(), environment.docker
     if docker and ARCHITECTURES.get(host, host) != ARCHITECTURES.get(docker.architecture, docker.architecture):
         yield Finding(
             "emulation", "bad", f"Docker runs {docker.architecture}, this Python {host}: one of them is emulated",
             "use a Python and a Docker of the machine's own architecture",
         )  # fmt: skip
-    if facts.machine.hypervisor or (docker and "Docker Desktop" in docker.system):
+    if environment.machine.hypervisor or (docker and "Docker Desktop" in docker.system):
         yield Finding(
             "virtual machine", "warn", "other guests of the host may take CPU, cache and memory bandwidth",
             "trust ratios measured side by side more than absolute figures; repeat at another hour",
         )  # fmt: skip
 
 
-def _memory(facts: Facts) -> Iterator[Finding]:
-    free = facts.machine.memory_available
+def _memory(environment: Environment) -> Iterator[Finding]:
+    free = environment.machine.memory_available
     text = f"{free / GIB:.1f} GiB available"
     if free < 2 * GIB:
         yield Finding("memory", "bad" if free < GIB else "warn", text, "end other programs: 2 GiB should be free")
     else:
         yield Finding("memory", "ok", text)
-    if facts.machine.swap_used > GIB // 4:
+    if environment.machine.swap_used > GIB // 4:
         yield Finding(
-            "swap", "warn", f"{facts.machine.swap_used / GIB:.1f} GiB are in use", "sudo swapoff -a && sudo swapon -a"
+            "swap",
+            "warn",
+            f"{environment.machine.swap_used / GIB:.1f} GiB are in use",
+            "sudo swapoff -a && sudo swapon -a",
         )
 
 
-def _disk(facts: Facts) -> Iterator[Finding]:
-    free = facts.machine.disk_free
+def _disk(environment: Environment) -> Iterator[Finding]:
+    free = environment.machine.disk_free
     text = f"{free / GIB:.1f} GiB free"
     if free < 10 * GIB:
         yield Finding(
@@ -175,15 +179,16 @@ def _disk(facts: Facts) -> Iterator[Finding]:
         yield Finding("disk", "ok", text)
 
 
-def _limits(facts: Facts) -> Iterator[Finding]:
-    machine, needed = facts.machine, 2 * facts.most_connections + 256
+def _limits(environment: Environment) -> Iterator[Finding]:
+    machine, needed = environment.machine, 2 * environment.most_connections + 256
     if machine.open_files is not None and machine.open_files < needed:
         yield Finding("open files", "bad", f"{machine.open_files} allowed, {needed} needed", f"ulimit -n {needed}")
     elif machine.open_files is not None:
         yield Finding("open files", "ok", f"{machine.open_files} allowed")
-    if machine.somaxconn is not None and machine.somaxconn < facts.most_connections:
+    if machine.somaxconn is not None and machine.somaxconn < environment.most_connections:
         yield Finding(
-            "somaxconn", "warn", f"{machine.somaxconn}, and suites open {facts.most_connections} connections at once",
+            "somaxconn", "warn",
+            f"{machine.somaxconn}, and suites open {environment.most_connections} connections at once",
             "sudo sysctl net.core.somaxconn=4096   (local engine; containers have their own)",
         )  # fmt: skip
     if machine.tw_reuse == 0 or (machine.port_range or 1 << 16) < 20_000:
@@ -193,8 +198,8 @@ def _limits(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _clock(facts: Facts) -> Iterator[Finding]:
-    clock = facts.machine.clocksource
+def _clock(environment: Environment) -> Iterator[Finding]:
+    clock = environment.machine.clocksource
     if clock is None:
         return
     if clock in GOOD_CLOCKS:
@@ -206,13 +211,13 @@ def _clock(facts: Facts) -> Iterator[Finding]:
         )  # fmt: skip
 
 
-def _leftovers(facts: Facts) -> Iterator[Finding]:
-    if facts.dead:
-        names = ", ".join(one.name for one in facts.dead[:5])
+def _leftovers(environment: Environment) -> Iterator[Finding]:
+    if environment.dead:
+        names = ", ".join(one.name for one in environment.dead[:5])
         yield Finding(
-            "leftovers", "bad", f"{len(facts.dead)} containers of a run that is dead: {names}", "matrix clean"
+            "leftovers", "bad", f"{len(environment.dead)} containers of a run that is dead: {names}", "matrix clean"
         )
-    elif facts.docker:
+    elif environment.docker:
         yield Finding("leftovers", "ok", "no container of a dead run")
 
 

@@ -1,4 +1,4 @@
-"""Rules of `matrix doctor` on what an engine needs in order to run at all: pure functions over `facts.Facts`."""
+"""Rules of `matrix doctor` on what an engine needs in order to run at all: pure functions over an `Environment`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from orchestrator.tools.facts import Facts
+from orchestrator.tools.environment import Environment
 
 Severity = Literal["ok", "warn", "bad"]
 Engines = frozenset[str]
@@ -24,17 +24,17 @@ class Finding:
     stops: Engines = frozenset()
 
 
-Rule = Callable[[Facts], Iterator[Finding]]
+Rule = Callable[[Environment], Iterator[Finding]]
 
 
-def _docker(facts: Facts) -> Iterator[Finding]:
-    if facts.docker is None:
+def _docker(environment: Environment) -> Iterator[Finding]:
+    if environment.docker is None:
         yield Finding(
-            "docker", "warn", f"{facts.docker_trouble}; `matrix run` takes the local engine",
+            "docker", "warn", f"{environment.docker_trouble}; `matrix run` takes the local engine",
             "install or start Docker, and let your user reach its socket", frozenset({"docker"}),
         )  # fmt: skip
         return
-    docker = facts.docker
+    docker = environment.docker
     text = (
         f"Docker {docker.version} on {docker.system}, storage {docker.storage_driver}, cgroup v{docker.cgroup_version}"
     )
@@ -47,7 +47,7 @@ def _docker(facts: Facts) -> Iterator[Finding]:
         yield Finding("docker", "ok", text)
 
 
-def _base_images(facts: Facts) -> Iterator[Finding]:
+def _base_images(environment: Environment) -> Iterator[Finding]:
     meaning: dict[str, tuple[Severity, str, str]] = {
         "official": ("ok", "is here", ""),
         "pullable": ("ok", "can be pulled", ""),
@@ -64,8 +64,8 @@ def _base_images(facts: Facts) -> Iterator[Finding]:
             "let Docker reach a registry, or run as root on Debian",
         ),
     }  # fmt: skip
-    usable = any(base.state != "none" for base in facts.bases)
-    for base in facts.bases:
+    usable = any(base.state != "none" for base in environment.bases)
+    for base in environment.bases:
         severity, text, cure = meaning[base.state]
         stops = BOTH - {"local"} if base.state == "none" and not usable else frozenset[str]()
         yield Finding(
@@ -73,21 +73,21 @@ def _base_images(facts: Facts) -> Iterator[Finding]:
         )
 
 
-def _index(facts: Facts) -> Iterator[Finding]:
-    if not facts.index_trouble:
+def _index(environment: Environment) -> Iterator[Finding]:
+    if not environment.index_trouble:
         yield Finding("package index", "ok", "answers, with pip's own settings")
         return
-    built = facts.docker.built if facts.docker else 0
+    built = environment.docker.built if environment.docker else 0
     yield Finding(
         "package index", "bad",
-        f"{facts.index_trouble}" + (f" ({built} images are built already and need none)" if built else ""),
+        f"{environment.index_trouble}" + (f" ({built} images are built already and need none)" if built else ""),
         "check `pip config list`: index-url, cert, proxy; then try `pip download --no-deps h11`",
         BOTH - {"docker"} if built else BOTH,
     )  # fmt: skip
 
 
-def _python(facts: Facts) -> Iterator[Finding]:
-    machine = facts.machine
+def _python(environment: Environment) -> Iterator[Finding]:
+    machine = environment.machine
     text = f"Python {machine.python}, which the local engine measures"
     if machine.python_debug:
         yield Finding("python", "bad", f"{text}, is a debug build", "use a release build, or --engine docker")
@@ -100,8 +100,8 @@ def _python(facts: Facts) -> Iterator[Finding]:
         yield Finding("python", "ok", text)
 
 
-def _encoding(facts: Facts) -> Iterator[Finding]:
-    name = facts.machine.encoding
+def _encoding(environment: Environment) -> Iterator[Finding]:
+    name = environment.machine.encoding
     if name.lower().replace("-", "").replace("_", "") == "utf8":
         yield Finding("encoding", "ok", name)
     else:

@@ -1,4 +1,4 @@
-"""What the deploy probe found: requests lost, latency added and seconds until normal, for each disturbance."""
+"""The tables of the deploy probe: requests lost, latency added and seconds until normal, for each disturbance."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, count, three
+from orchestrator.layout.text_table import TextTable
 from orchestrator.probes.deploy.record import DeployCase, DeploySection
 from orchestrator.probes.views import Viewed, ViewedRun, missing, name_of, version_of
 
@@ -34,35 +34,35 @@ class DeployRecord(Viewed, Protocol):
     def deploy(self) -> DeploySection | None: ...
 
 
-def deploy_tables(_run: ViewedRun, records: Sequence[DeployRecord]) -> tuple[Sheet, ...]:
+def deploy_tables(_run: ViewedRun, records: Sequence[DeployRecord]) -> tuple[TextTable, ...]:
     """A table for each disturbance. None without such records."""
     groups: dict[str, list[tuple[DeployRecord, DeployCase]]] = {}
     for record in records:
         for case in record.deploy.cases if record.deploy else ():
             groups.setdefault(case.case, []).append((record, case))
-    made = [_sheet(case, pairs) for case, pairs in groups.items()]
-    return (*made[:-1], *(replace(sheet, legend=LEGEND) for sheet in made[-1:]), *missing("Deploy", records))
+    of_cases = [_table(name, pairs) for name, pairs in groups.items()]
+    return (*of_cases[:-1], *(replace(table, legend=LEGEND) for table in of_cases[-1:]), *missing("Deploy", records))
 
 
-def _sheet(case: str, pairs: Sequence[tuple[DeployRecord, DeployCase]]) -> Sheet:
-    able = [(record, found) for record, found in pairs if not found.unable]
-    reasons = tuple(f"{name_of(record)}: {found.unable}" for record, found in pairs if found.unable)
-    repetitions = max((len(found.repetitions) for _, found in able), default=0)
+def _table(name: str, pairs: Sequence[tuple[DeployRecord, DeployCase]]) -> TextTable:
+    able = [(record, case) for record, case in pairs if not case.unable]
+    reasons = tuple(f"{name_of(record)}: {case.unable}" for record, case in pairs if case.unable)
+    repetitions = max((len(case.repetitions) for _, case in able), default=0)
     rate = next(record.deploy.rate for record, _ in pairs if record.deploy)
     common = f"{rate:.0f} requests a second, {count(repetitions, 'repetition')} each"
-    return Sheet(f"Deploy: {TITLES[case]}", common, COLUMNS, tuple(_row(*pair) for pair in able), reasons=reasons)
+    return TextTable(f"Deploy: {TITLES[name]}", common, COLUMNS, tuple(_row(*pair) for pair in able), reasons=reasons)
 
 
-def _row(record: DeployRecord, found: DeployCase) -> tuple[str, ...]:
+def _row(record: DeployRecord, case: DeployCase) -> tuple[str, ...]:
     lost: Counter[str] = Counter()
-    for repetition in found.repetitions:
+    for repetition in case.repetitions:
         lost.update(repetition.lost)
     kinds = ", ".join(f"{number} {kind.replace('_', ' ')}" for kind, number in lost.most_common()) or NONE
-    normal = [repetition.normal_after_s for repetition in found.repetitions]
+    normal = [repetition.normal_after_s for repetition in case.repetitions]
     workers = count(record.cell.workers, "worker")
     return (
         f"{name_of(record)}, {workers}", version_of(record), str(lost.total()),
-        str(sum(repetition.requests for repetition in found.repetitions)), kinds,
-        three(max(repetition.added_ms for repetition in found.repetitions)),
+        str(sum(repetition.requests for repetition in case.repetitions)), kinds,
+        three(max(repetition.added_ms for repetition in case.repetitions)),
         "not by the end" if None in normal else three(max(value for value in normal if value is not None)),
     )  # fmt: skip

@@ -1,12 +1,12 @@
-"""What the install probe found: which server installs where, by which means, at what cost, and does it serve then."""
+"""The tables of the install probe: which server installs where, by which means, at what cost, and whether it serves."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, scaled, three
+from orchestrator.layout.text_table import TextTable
 from orchestrator.probes.install.record import InstallSection
 from orchestrator.probes.views import Viewed, ViewedRun
 
@@ -45,26 +45,26 @@ class InstallRecord(Viewed, Protocol):
     def install(self) -> InstallSection | None: ...
 
 
-def install_tables(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[Sheet, ...]:
+def install_tables(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[TextTable, ...]:
     """Servers × (flavour, mode) in symbols, and the cost of one install of each server. None without such records."""
     return (_outcomes(run, records), _costs(run, records)) if records else ()
 
 
-def _outcomes(run: ViewedRun, found: Sequence[InstallRecord]) -> Sheet:
-    places = list(dict.fromkeys(_where(record) for record in found))
-    by_server = _by_server(found)
+def _outcomes(run: ViewedRun, records: Sequence[InstallRecord]) -> TextTable:
+    places = list(dict.fromkeys(_where(record) for record in records))
+    by_server = _by_server(records)
     rows = [
         (name, *(mark(by_place[place]) if place in by_place else NONE for place in places))
         for name, by_place in by_server.items()
     ]
     texts = {text for _, *marks in rows for text in marks}
-    return Sheet(
+    return TextTable(
         title="What installs where",
-        common=_common(run, found),
+        common=_common(run, records),
         columns=("server", *(_titled(run, place) for place in places)),
         rows=(*rows, ("installs and serves", *(_score(by_server, place) for place in places))),
         legend=_legend(texts),
-        reasons=_reasons(run, found),
+        reasons=_reasons(run, records),
     )
 
 
@@ -86,9 +86,9 @@ def _where(record: InstallRecord) -> Where:
     return record.cell.flavour, record.cell.mode
 
 
-def _by_server(found: Sequence[InstallRecord]) -> Mapping[str, Mapping[Where, InstallRecord]]:
+def _by_server(records: Sequence[InstallRecord]) -> Mapping[str, Mapping[Where, InstallRecord]]:
     servers: dict[str, dict[Where, InstallRecord]] = {}
-    for record in found:
+    for record in records:
         servers.setdefault(_name(record), {}).setdefault(_where(record), record)
     return servers
 
@@ -108,16 +108,16 @@ def _score(by_server: Mapping[str, Mapping[Where, InstallRecord]], place: Where)
     return f"{sum(bool(section and section.serves) for section in tried)} of {len(tried)}"
 
 
-def _common(run: ViewedRun, found: Sequence[InstallRecord]) -> str:
-    told = (", ".join(filter(None, (f"Python {s.python}", s.libc, s.arch))) for s in _sections(found))
-    pythons = "; ".join(dict.fromkeys(told))
+def _common(run: ViewedRun, records: Sequence[InstallRecord]) -> str:
+    environments = (", ".join(filter(None, (f"Python {s.python}", s.libc, s.arch))) for s in _sections(records))
+    pythons = "; ".join(dict.fromkeys(environments))
     if run.engine.get("name") == "local":
         return f"the host's own Python alone, flavours were not covered: {pythons}"
     return pythons
 
 
-def _sections(found: Sequence[InstallRecord]) -> list[InstallSection]:
-    return [record.install for record in found if record.install]
+def _sections(records: Sequence[InstallRecord]) -> list[InstallSection]:
+    return [record.install for record in records if record.install]
 
 
 def _legend(texts: set[str]) -> tuple[str, ...]:
@@ -126,10 +126,10 @@ def _legend(texts: set[str]) -> tuple[str, ...]:
     return ("; ".join((*used, *kinds)) + ".",)
 
 
-def _reasons(run: ViewedRun, found: Sequence[InstallRecord]) -> tuple[str, ...]:
+def _reasons(run: ViewedRun, records: Sequence[InstallRecord]) -> tuple[str, ...]:
     """One line for each server and reason, with every place where it holds."""
     places: dict[tuple[str, str, str], list[str]] = {}
-    for record in found:
+    for record in records:
         if why := _why(record):
             places.setdefault((_name(record), mark(record), why), []).append(_titled(run, _where(record)))
     return tuple(f"{name} {sign} ({', '.join(where)}): {why}" for (name, sign, why), where in places.items())
@@ -148,15 +148,15 @@ _COSTS = (
 )  # fmt: skip
 
 
-def _costs(run: ViewedRun, found: Sequence[InstallRecord]) -> Sheet:
+def _costs(run: ViewedRun, records: Sequence[InstallRecord]) -> TextTable:
     """The first install of each server that worked, and the first that compiled."""
     rows: dict[tuple[str, bool], tuple[str, ...]] = {}
-    for record in found:
+    for record in records:
         section = record.install
         if section and not section.error:
             key = _name(record), section.outcome == "compiled"
             rows.setdefault(key, (_name(record), _titled(run, _where(record)), *_cost(section)))
-    return Sheet(
+    return TextTable(
         title="What an install costs",
         common="the first one of each server that worked, and the first that compiled",
         columns=_COSTS,

@@ -31,50 +31,50 @@ class Ways:
     tuned: EndingCase | None = None
 
 
-def keeps(found: EndingCase) -> bool:
+def keeps(case: EndingCase) -> bool:
     """Whether the request in flight was answered and the server ended by itself, each time."""
-    return found.outcome == "answered" and "killed" not in found.exit_codes
+    return case.outcome == "answered" and "killed" not in case.exit_codes
 
 
-def fate(found: EndingCase) -> str:
+def fate(case: EndingCase) -> str:
     """kept, dropped (cut), ignored, or how often each came."""
-    if found.outcome == "answered" and not keeps(found):
+    if case.outcome == "answered" and not keeps(case):
         return f"kept{STAYS}"
-    return _often(found.outcomes) if found.outcome == "mixed" else _word(found.outcome)
+    return _often(case.outcomes) if case.outcome == "mixed" else _word(case.outcome)
 
 
-def keeps_queued(found: EndingCase) -> bool:
+def keeps_queued(case: EndingCase) -> bool:
     """Whether the request that waited was answered and the server ended by itself, each time; or none had to wait."""
-    ends = set(found.queued or {"at_once"})
-    return ends == {"at_once"} or (ends <= SERVED and found.outcome != "ignored" and "killed" not in found.exit_codes)
+    ends = set(case.queued or {"at_once"})
+    return ends == {"at_once"} or (ends <= SERVED and case.outcome != "ignored" and "killed" not in case.exit_codes)
 
 
-def queued_fate(found: EndingCase) -> str:
+def queued_fate(case: EndingCase) -> str:
     """The same words as of the request in flight; `at once` where it never had to wait, — where none was watched."""
-    if not found.queued:
+    if not case.queued:
         return NONE
-    if set(found.queued) == {"at_once"}:
+    if set(case.queued) == {"at_once"}:
         return _word("at_once")
-    if found.outcome == "ignored":
+    if case.outcome == "ignored":
         return "ignored"
-    if set(found.queued) <= SERVED:
-        return f"kept{'' if keeps_queued(found) else STAYS}"
-    return _often(found.queued)
+    if set(case.queued) <= SERVED:
+        return f"kept{'' if keeps_queued(case) else STAYS}"
+    return _often(case.queued)
 
 
 IN_FLIGHT = Watched("request in flight", fate, keeps)
 QUEUED = Watched("queued request", queued_fate, keeps_queued)
 
 
-def flags(found: EndingCase) -> str:
+def flags(case: EndingCase) -> str:
     """How the server was tuned; "default" where it was not."""
-    signal = "" if found.signal == "SIGTERM" or found.case == "int" else f"STOPSIGNAL {found.signal}"
-    return ", ".join(filter(None, (found.flags, signal))) or "default"
+    signal = "" if case.signal == "SIGTERM" or case.case == "int" else f"STOPSIGNAL {case.signal}"
+    return ", ".join(filter(None, (case.flags, signal))) or "default"
 
 
-def told(ways: Ways, watched: Watched) -> str:
+def by_default_and_tuned(ways: Ways, watched: Watched) -> str:
     """kept, or dropped (cut) → kept where tuning changes it."""
-    fates = [watched.fate(found) for found in (ways.default, ways.tuned) if found]
+    fates = [watched.fate(case) for case in (ways.default, ways.tuned) if case]
     return " → ".join(dict.fromkeys(fates)) or NONE
 
 

@@ -1,4 +1,4 @@
-"""What the shutdown probe found: who answers the request in flight and the one behind it, by default and tuned."""
+"""Tables and timelines of shutdowns: who answers the request in flight and the one behind it, by default and tuned."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, count, listed
+from orchestrator.layout.text_table import TextTable
 from orchestrator.probes.shutdown.fates import (
     IN_FLIGHT,
     NOT_NEEDED,
     QUEUED,
     Watched,
     Ways,
+    by_default_and_tuned,
     fate,
     flags,
     helped,
-    told,
 )
 from orchestrator.probes.shutdown.record import Ending, EndingCase, ShutdownSection
 from orchestrator.probes.shutdown.timeline import LEGEND as SCALE
@@ -40,7 +40,6 @@ COLUMN_OF = {
     "long": "longer than grace",
     "stream": "streamed answer",
 }
-KEPT, TUNED, NEVER = "Kept by default", "Not kept by default, kept when tuned", "No flag found that keeps it"
 KEPT = "The {} is not lost by default"
 TUNED = "The {} is not kept by default, but kept when tuned"
 NEVER = "No flag found that keeps the {}"
@@ -80,10 +79,10 @@ class ShutdownRecord(Viewed, Protocol):
 Pair = tuple[ShutdownRecord, EndingCase]
 
 
-def shutdown_tables(_run: ViewedRun, records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
+def shutdown_tables(_run: ViewedRun, records: Sequence[ShutdownRecord]) -> tuple[TextTable, ...]:
     """An overview, then a table and timelines for each case and number of workers. None without such records."""
-    made = [sheet for group, pairs in _groups(records).items() for sheet in _both(group, pairs)]
-    return (*_overview(records), *made, *missing("Shutdown", records))
+    of_groups = [table for group, pairs in _groups(records).items() for table in _both(group, pairs)]
+    return (*_overview(records), *of_groups, *missing("Shutdown", records))
 
 
 def timelines(records: Sequence[ShutdownRecord]) -> tuple[Timeline, ...]:
@@ -94,9 +93,9 @@ def timelines(records: Sequence[ShutdownRecord]) -> tuple[Timeline, ...]:
     )
 
 
-def _shown(found: EndingCase) -> Ending:
+def _shown(case: EndingCase) -> Ending:
     """The first repetition; where they differ, the first that lost the request: no row looks better than it is."""
-    return next((one for one in found.repetitions if one.outcome != "answered"), found.repetitions[0])
+    return next((one for one in case.repetitions if one.outcome != "answered"), case.repetitions[0])
 
 
 def _label(pair: Pair) -> str:
@@ -126,10 +125,11 @@ class Column:
         return f"{self.watched.name}, {count(self.workers, 'worker')}"
 
 
-Found = Mapping[tuple[str, int], Ways]
+WaysByCase = Mapping[tuple[str, int], Ways]
+"""By case and number of workers."""
 
 
-def _overview(records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
+def _overview(records: Sequence[ShutdownRecord]) -> tuple[TextTable, ...]:
     """A row for each server, its fate with each number of workers, and what was found to help it."""
     pairs = [(record, case) for record in records for case in (record.shutdown.cases if record.shutdown else ())]
     if not pairs:
@@ -138,41 +138,43 @@ def _overview(records: Sequence[ShutdownRecord]) -> tuple[Sheet, ...]:
     for record, case in sorted(pairs, key=lambda pair: name_of(pair[0])):
         rows.setdefault(name_of(record), []).append((record, case))
     columns = _columns(pairs)
-    made = Sheet(
+    overview = TextTable(
         "Shutdown: kept or dropped",
         _common(pairs) if len({case.case for _, case in pairs}) == 1 else _common(pairs).partition(", ")[2],
         ("server", "version", *(column.title for column in columns), HELP),
         tuple(_overview_row(name, of, columns) for name, of in rows.items()),
         (OVERVIEW,),
     )
-    return (made,)
+    return (overview,)
 
 
 def _columns(pairs: Sequence[Pair]) -> list[Column]:
     """Of a single case, both of its requests; of several, the one in flight: their own tables have the other."""
-    cases = [case for case in COLUMN_OF if any(found.case == case for _, found in pairs)]
+    cases = [name for name in COLUMN_OF if any(case.case == name for _, case in pairs)]
     workers = sorted({record.cell.workers for record, _ in pairs})
     watched = [(case, replace(IN_FLIGHT, name=COLUMN_OF[case])) for case in cases]
-    if len(cases) == 1 and any(found.queued for _, found in pairs):
+    if len(cases) == 1 and any(case.queued for _, case in pairs):
         watched.append((cases[0], QUEUED))
     return [Column(case, of, number) for case, of in watched for number in workers]
 
 
 def _overview_row(name: str, pairs: Sequence[Pair], columns: Sequence[Column]) -> tuple[str, ...]:
-    found: dict[tuple[str, int], Ways] = {}
+    ways: dict[tuple[str, int], Ways] = {}
     for record, case in pairs:
         at = case.case, record.cell.workers
-        found[at] = replace(found.get(at, Ways()), **{"tuned" if record.cell.tuned else "default": case})
-    fates = (told(found.get((column.case, column.workers), Ways()), column.watched) for column in columns)
-    return name, version_of(pairs[0][0]), *fates, _help(found, columns)
+        ways[at] = replace(ways.get(at, Ways()), **{"tuned" if record.cell.tuned else "default": case})
+    fates = (
+        by_default_and_tuned(ways.get((column.case, column.workers), Ways()), column.watched) for column in columns
+    )
+    return name, version_of(pairs[0][0]), *fates, _help(ways, columns)
 
 
-def _help(found: Found, columns: Sequence[Column]) -> str:
+def _help(ways: WaysByCase, columns: Sequence[Column]) -> str:
     """What helps all of the requests that are watched, or each in turn."""
     of = {(column.case, column.watched.name): column.watched for column in columns}
     cures: dict[str, list[str]] = {}
     for (case, name), watched in of.items():
-        by_workers = {workers: ways for (about, workers), ways in found.items() if about == case}
+        by_workers = {workers: own for (about, workers), own in ways.items() if about == case}
         if text := helped(by_workers, watched):
             cures.setdefault(text, []).append(name)
     if any(len(names) == len(of) for names in cures.values()):
@@ -180,22 +182,22 @@ def _help(found: Found, columns: Sequence[Column]) -> str:
     return "; ".join(f"{listed(names)}: {text}" for text, names in cures.items()) or NOT_NEEDED
 
 
-def _both(title: str, pairs: Sequence[Pair]) -> tuple[Sheet, Sheet]:
-    rows = tuple((name_of(record), flags(found), line(_shown(found))) for record, found in pairs)
+def _both(title: str, pairs: Sequence[Pair]) -> tuple[TextTable, TextTable]:
+    rows = tuple((name_of(record), flags(case), line(_shown(case))) for record, case in pairs)
     legend = (*_conclusions(pairs), *LEGEND)
     timeline = "server", "flags", "timeline"
     return (
-        Sheet(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), legend, detail=True),
-        Sheet(f"Timeline: {title}", SHOWN, timeline, rows, (SCALE,), detail=True),
+        TextTable(f"Shutdown: {title}", _common(pairs), COLUMNS, tuple(map(_row, pairs)), legend, detail=True),
+        TextTable(f"Timeline: {title}", SHOWN, timeline, rows, (SCALE,), detail=True),
     )
 
 
 def _row(pair: Pair) -> tuple[str, ...]:
-    record, found = pair
+    record, case = pair
     return (
-        name_of(record), version_of(record), flags(found), fate(found), _ms(found.end_ms), _ms(found.exit_ms),
-        _often(found.exit_codes), _often(found.queued or {NONE: 0}), _often(found.idle), _often(found.kept),
-        _often(found.new),
+        name_of(record), version_of(record), flags(case), fate(case), _ms(case.end_ms), _ms(case.exit_ms),
+        _often(case.exit_codes), _often(case.queued or {NONE: 0}), _often(case.idle), _often(case.kept),
+        _often(case.new),
     )  # fmt: skip
 
 
@@ -211,14 +213,14 @@ def _often(counts: Mapping[str, int]) -> str:
 
 
 def _common(pairs: Sequence[Pair]) -> str:
-    cases = [found for _, found in pairs]
-    first = "the server is process 1 of its container" if all(found.pid1 for found in cases) else (
+    cases = [case for _, case in pairs]
+    first = "the server is process 1 of its container" if all(case.pid1 for case in cases) else (
         "the server is a plain process, not process 1 of a container"
     )  # fmt: skip
     number = len(cases[0].repetitions)
-    error = max(found.signal_error_us for found in cases)
+    error = max(case.signal_error_us for case in cases)
     kill = next(record.shutdown.kill_after_s for record, _ in pairs if record.shutdown)
-    busy = any(found.places for found in cases)
+    busy = any(case.places for case in cases)
     of = "workers × threads requests at a time, signal 250 ms after the first" if busy else "signal 250 ms after it"
     return (
         f"{cases[0].request}, {of} was sent, {count(number, 'fresh start')} each; "
@@ -228,14 +230,14 @@ def _common(pairs: Sequence[Pair]) -> str:
 
 def _conclusions(pairs: Sequence[Pair]) -> tuple[str, ...]:
     """Of each request: who keeps it by default, who when tuned, and who drops it in every way that was tried."""
-    watched = [IN_FLIGHT, *([QUEUED] if any(found.queued for _, found in pairs) else [])]
+    watched = [IN_FLIGHT, *([QUEUED] if any(case.queued for _, case in pairs) else [])]
     return tuple(line for one in watched for line in _concluded(pairs, one))
 
 
 def _concluded(pairs: Sequence[Pair], watched: Watched) -> Sequence[str]:
     by_name: dict[str, Ways] = {}
-    for record, found in pairs:
-        way = {"tuned" if record.cell.tuned else "default": found}
+    for record, case in pairs:
+        way = {"tuned" if record.cell.tuned else "default": case}
         by_name[name_of(record)] = replace(by_name.get(name_of(record), Ways()), **way)
     sorts: dict[str, list[str]] = {what: [] for what in (KEPT, TUNED, NEVER)}
     for name, ways in by_name.items():

@@ -1,12 +1,12 @@
-"""What the startup probe found: how soon a server serves, and what it costs before anybody asks."""
+"""The table of the startup probe: how soon a server serves, and what it costs before anybody asks."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Protocol
 
-from orchestrator.layout.sheet import Sheet
 from orchestrator.layout.text import NONE, count, three
+from orchestrator.layout.text_table import TextTable
 from orchestrator.probes.startup.record import Spread, StartupSection
 from orchestrator.probes.views import Viewed, ViewedRun, missing, name_of, version_of
 
@@ -28,11 +28,11 @@ class StartupRecord(Viewed, Protocol):
     def startup(self) -> StartupSection | None: ...
 
 
-def startup_tables(_run: ViewedRun, records: Sequence[StartupRecord]) -> tuple[Sheet, ...]:
+def startup_tables(_run: ViewedRun, records: Sequence[StartupRecord]) -> tuple[TextTable, ...]:
     """One row a server, the soonest first. None without such records."""
     started = [(record, record.startup) for record in records if record.startup]
     started.sort(key=lambda pair: pair[1].answered_ms.median)
-    table = Sheet("Startup", _common(started), COLUMNS, tuple(_row(*pair) for pair in started), LEGEND)
+    table = TextTable("Startup", _common(started), COLUMNS, tuple(_row(*pair) for pair in started), LEGEND)
     return (*((table,) if started else ()), *missing("Startup", records))
 
 

@@ -1,4 +1,4 @@
-"""Rules over facts that are made up, and the facts of this machine gathered for real."""
+"""Rules over an environment that is made up, and that of this machine gathered for real."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from orchestrator.engines.docker.survey import Leftover, Survey, unable
 from orchestrator.engines.protocol import Box
 from orchestrator.tools.doctor import exit_code, findings
 from orchestrator.tools.doctor_running import Finding
-from orchestrator.tools.facts import BaseState, Facts, is_dead
+from orchestrator.tools.environment import BaseState, Environment, is_dead
 from orchestrator.tools.machine import Busy, Machine, read_machine
 
 GIB = 1 << 30
@@ -32,15 +32,15 @@ QUIET = Machine(
     tw_reuse=2,
 )  # fmt: skip
 DOCKER = Survey("28.0.1", "Debian", "x86_64", 4, 32 * GIB, "overlay2", "2", "/var/lib/docker", 0, ())
-GOOD = Facts(
+GOOD = Environment(
     machine=QUIET, docker=DOCKER, docker_trouble="", bases=(BaseState("slim", "python:3.13-slim-trixie", "official"),),
     index_trouble="", dead=(), server_cpus=(1, 2), client_cpus=(3,), most_connections=128,
 )  # fmt: skip
 DEAD = Leftover("left", "2026-11-30T10-00-00-quick", "bench:99999999")
 
 
-def _grave(facts: Facts) -> dict[str, str]:
-    return {finding.check: finding.severity for finding in findings(facts) if finding.severity != "ok"}
+def _grave(environment: Environment) -> dict[str, str]:
+    return {finding.check: finding.severity for finding in findings(environment) if finding.severity != "ok"}
 
 
 def test_nothing_to_find() -> None:
@@ -77,9 +77,9 @@ def test_nothing_to_find() -> None:
     ],
 )
 def test_each_fact_of_the_machine(changes: dict[str, Any], check: str, severity: str) -> None:
-    facts = replace(GOOD, machine=replace(QUIET, **changes))
-    assert _grave(facts) == {check: severity}
-    assert exit_code(findings(facts)) == (1 if severity == "bad" else 0)
+    environment = replace(GOOD, machine=replace(QUIET, **changes))
+    assert _grave(environment) == {check: severity}
+    assert exit_code(findings(environment)) == (1 if severity == "bad" else 0)
 
 
 @pytest.mark.parametrize(
@@ -105,14 +105,14 @@ def test_each_fact_of_the_machine(changes: dict[str, Any], check: str, severity:
     ],
 )
 def test_each_fact_around_it(changes: dict[str, Any], check: str, severity: str, code: int) -> None:
-    facts = replace(GOOD, **changes)
-    assert _grave(facts) == ({check: severity} if check else {})
-    assert exit_code(findings(facts)) == code
+    environment = replace(GOOD, **changes)
+    assert _grave(environment) == ({check: severity} if check else {})
+    assert exit_code(findings(environment)) == code
 
 
 def test_a_system_that_does_not_pin_says_so() -> None:
-    facts = replace(GOOD, docker=None, docker_trouble="none", bases=(), machine=replace(QUIET, system="Darwin"))
-    assert _grave(facts) == {"docker": "warn", "pinning": "warn"}
+    environment = replace(GOOD, docker=None, docker_trouble="none", bases=(), machine=replace(QUIET, system="Darwin"))
+    assert _grave(environment) == {"docker": "warn", "pinning": "warn"}
 
 
 @pytest.mark.parametrize(
@@ -133,8 +133,8 @@ processes = st.builds(Busy, st.integers(1, 99), st.just("cc1"), st.floats(0.06, 
 
 @given(st.lists(processes, min_size=1, max_size=5), st.sampled_from(["", "me"]))
 def test_nobody_is_told_to_end_what_is_not_his_own(busy: list[Busy], user: str) -> None:
-    facts = replace(GOOD, machine=replace(QUIET, busy=tuple(busy), user=user))
-    (finding,) = [one for one in findings(facts) if one.check == "other processes"]
+    environment = replace(GOOD, machine=replace(QUIET, busy=tuple(busy), user=user))
+    (finding,) = [one for one in findings(environment) if one.check == "other processes"]
     own = [process for process in busy if user and process.user == user]
     assert "kill" not in finding.cure
     assert ("end " in finding.cure) == bool(own)
@@ -145,13 +145,13 @@ def test_nobody_is_told_to_end_what_is_not_his_own(busy: list[Busy], user: str) 
 
 
 def test_neither_engine_can_run() -> None:
-    facts = replace(GOOD, docker=None, docker_trouble="none", bases=(), index_trouble="refused")
-    assert exit_code(findings(facts)) == 3
+    environment = replace(GOOD, docker=None, docker_trouble="none", bases=(), index_trouble="refused")
+    assert exit_code(findings(environment)) == 3
 
 
 def test_what_is_wrong_has_a_cure_and_is_printed() -> None:
-    facts = replace(GOOD, dead=(DEAD,), machine=replace(QUIET, governor="powersave", swap_used=GIB, turbo=True))
-    found = findings(facts)
+    environment = replace(GOOD, dead=(DEAD,), machine=replace(QUIET, governor="powersave", swap_used=GIB, turbo=True))
+    found = findings(environment)
     assert all(bool(finding.cure) == (finding.severity != "ok") for finding in found)
     stream = io.StringIO()
     Console(file=stream, width=100).print(findings_table(found))
@@ -169,8 +169,8 @@ UNKNOWN = st.fixed_dictionaries({}, optional=dict.fromkeys(
 @given(UNKNOWN, st.booleans())
 @settings(max_examples=30)
 def test_an_unknown_fact_is_no_finding(unknown: dict[str, Any], docker: bool) -> None:
-    facts = replace(GOOD, machine=replace(QUIET, smt_siblings=(), **unknown), docker=DOCKER if docker else None)
-    assert set(_grave(facts)) <= {"docker"}
+    environment = replace(GOOD, machine=replace(QUIET, smt_siblings=(), **unknown), docker=DOCKER if docker else None)
+    assert set(_grave(environment)) <= {"docker"}
 
 
 def test_owner_decides_whether_a_leftover_is_dead() -> None:

@@ -296,7 +296,7 @@ def test_machine_trouble_is_said_before_anything_is_built(
 ) -> None:
     machine = replace(read_machine(tmp_path), on_battery=True)
     monkeypatch.setattr(cli, "choose_engine", lambda *_: MemoryEngine())
-    monkeypatch.setattr("orchestrator.tools.facts.read_machine", lambda _: machine)
+    monkeypatch.setattr("orchestrator.tools.environment.read_machine", lambda _: machine)
     code, _, told = matrix("run", "one", "--results", str(tmp_path / "results"))
     lines = told.splitlines()
     said = lines.index("bad: power: on battery: the machine saves power -> plug it in")

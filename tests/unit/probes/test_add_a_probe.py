@@ -18,7 +18,7 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.images.plan import BuiltImage
-from orchestrator.layout.sheet import Sheet
+from orchestrator.layout.text_table import TextTable
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection, expand
 from orchestrator.matrix.loading import MatrixFile, json_schema, parse_matrix
@@ -60,9 +60,9 @@ def measure(engine: Engine, plan: Plan, cell: Cell, image: BuiltImage | Failure)
     return {"greetings": len(ready), "ready_s": ready}
 
 
-def tables(_run: ViewedRun, records: Sequence[GreetingRecord]) -> tuple[Sheet, ...]:
+def tables(_run: ViewedRun, records: Sequence[GreetingRecord]) -> tuple[TextTable, ...]:
     rows = tuple((name_of(r), str(r.greeting.greetings)) for r in records if r.greeting)
-    return (Sheet("Greetings", "", ("server", "greetings"), rows), *missing("Greetings", records))
+    return (TextTable("Greetings", "", ("server", "greetings"), rows), *missing("Greetings", records))
 
 
 def values(section: GreetingSection) -> Mapping[str, int]:

@@ -23,8 +23,8 @@ from rich.console import Console
 from orchestrator.evidence.model import CellPoint, Record, RunFile, Summary
 from orchestrator.layout.text import plain
 from orchestrator.report import csv_text, json_text, markdown, picture, terminal
+from orchestrator.report.conditions import DRY_RUN
 from orchestrator.report.document import document
-from orchestrator.report.setup import DRY_RUN
 
 GOLDEN = Path(__file__).parents[2] / "golden"
 SVG = "{http://www.w3.org/2000/svg}"

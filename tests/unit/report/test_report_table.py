@@ -12,9 +12,9 @@ from report_sample import assembled, cell, measured, rounds, run_file, sample
 
 from orchestrator.evidence.model import Record
 from orchestrator.probes.results import Mismatch
+from orchestrator.report.conditions import DRY_RUN
 from orchestrator.report.document import document
 from orchestrator.report.pivot import pivots
-from orchestrator.report.setup import DRY_RUN
 from orchestrator.report.table import Row, Table, tables
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True)
-class Sheet:
+class TextTable:
     """`rows`: one text per column. `legend`: how to read them; `reasons`: what lies behind single marks.
 
-    `detail`: it tells more of what a sheet before it sums up; a page that shows a run's main tables leaves it out.
+    `detail`: it tells more of what a table before it sums up; a page that shows a run's main tables leaves it out.
     """
 
     title: str

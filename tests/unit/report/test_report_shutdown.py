@@ -17,7 +17,7 @@ from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
 from orchestrator.probes.deploy import view as deploy
-from orchestrator.probes.shutdown import view as lifecycle
+from orchestrator.probes.shutdown import view as shutdown
 from orchestrator.probes.shutdown.fates import IN_FLIGHT, QUEUED, Watched, Ways, helped
 from orchestrator.probes.shutdown.record import EndingCase
 from orchestrator.probes.shutdown.timeline import line
@@ -66,7 +66,7 @@ def tuned_as(records: list[Record], name: str, other: str) -> list[Record]:
 
 def test_default_and_tuned_stand_side_by_side(ran: tuple[RunFile, list[Record]]) -> None:
     _, records = ran
-    table = lifecycle.shutdown_tables(RUN, records)[1]
+    table = shutdown.shutdown_tables(RUN, records)[1]
     rows = {(row[0], row[2]): row[3:] for row in table.rows}
     assert rows["uvicorn/standard", "default"] == (
         "kept", "1250", "1300", "0", "at once", "closed", "closed", "refused",
@@ -83,7 +83,7 @@ def test_the_overview_has_one_row_for_each_server_and_a_column_for_each_number_o
     ran: tuple[RunFile, list[Record]],
 ) -> None:
     _, records = ran
-    overview = lifecycle.shutdown_tables(RUN, tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0]
+    overview = shutdown.shutdown_tables(RUN, tuned_as(records, "daphne/twisted", "uvicorn/standard"))[0]
     assert overview.columns[2:] == (
         "request in flight, 1 worker", "request in flight, 2 workers", "queued request, 1 worker",
         "queued request, 2 workers", "what was found to help",
@@ -151,7 +151,7 @@ def test_a_request_that_waited_and_was_reset_is_told_beside_one_that_was_kept(tm
     matrix = load_matrix(ROOT / "matrix.yaml").matrix
     engine = MemoryEngine({"gunicorn/sync": Behaviour(queued="reset")})
     _, records = run(Order(matrix, expand(matrix, "shutdown", only=("gunicorn/sync*",)), tmp_path), engine, print)
-    overview, table, *_ = lifecycle.shutdown_tables(RUN, records)
+    overview, table, *_ = shutdown.shutdown_tables(RUN, records)
     assert overview.rows[0][2:] == (
         "kept", "kept", "dropped (reset)", "dropped (reset)", "queued request: no flag found",
     )  # fmt: skip
@@ -161,7 +161,7 @@ def test_a_request_that_waited_and_was_reset_is_told_beside_one_that_was_kept(tm
 
 def test_records_of_before_the_queued_request_are_told_without_it(ran: tuple[RunFile, list[Record]]) -> None:
     _, records = ran
-    overview, table, *_ = lifecycle.shutdown_tables(RUN, [without_queued(record) for record in records])
+    overview, table, *_ = shutdown.shutdown_tables(RUN, [without_queued(record) for record in records])
     assert overview.columns[2:-1] == ("request in flight, 1 worker", "request in flight, 2 workers")
     assert {row[table.columns.index("queued request")] for row in table.rows} == {"—"}
     assert not any("queued request:" in line for line in table.legend[:-1])
@@ -179,7 +179,7 @@ def without_queued(record: Record) -> Record:
 
 def test_the_overview_of_several_cases_has_a_column_for_each(tmp_path: Path) -> None:
     _, records = measured(tmp_path, "shutdown-cases", uvicorn="answered")
-    assert lifecycle.shutdown_tables(RUN, records)[0].columns[2:-1] == (
+    assert shutdown.shutdown_tables(RUN, records)[0].columns[2:-1] == (
         "SIGINT, 1 worker", "second signal, 1 worker", "signal to the group, 1 worker", "longer than grace, 1 worker",
         "streamed answer, 1 worker",
     )  # fmt: skip
@@ -189,7 +189,7 @@ def test_conclusions_name_the_flag_that_keeps_a_request_or_say_that_none_was_fou
     ran: tuple[RunFile, list[Record]],
 ) -> None:
     _, records = ran
-    told = lifecycle.shutdown_tables(RUN, tuned_as(records, "daphne/twisted", "uvicorn/standard"))[1].legend[:3]
+    told = shutdown.shutdown_tables(RUN, tuned_as(records, "daphne/twisted", "uvicorn/standard"))[1].legend[:3]
     assert [line.partition(":")[0] for line in told] == [
         "The request in flight is not lost by default",
         "The request in flight is not kept by default, but kept when tuned",
@@ -222,8 +222,8 @@ def test_a_request_that_was_lost_once_is_not_drawn_as_kept(ran: tuple[RunFile, l
         for record in records
         if record.shutdown and name_of(record) == "uvicorn/standard"
     ]
-    assert all(ending.outcome == "cut" for panel in lifecycle.timelines(changed) for _, ending in panel.rows)
-    timelines = [sheet for sheet in lifecycle.shutdown_tables(RUN, changed) if sheet.title.startswith("Timeline")]
+    assert all(ending.outcome == "cut" for panel in shutdown.timelines(changed) for _, ending in panel.rows)
+    timelines = [sheet for sheet in shutdown.shutdown_tables(RUN, changed) if sheet.title.startswith("Timeline")]
     assert all("C" in row[-1] for sheet in timelines for row in sheet.rows)
 
 

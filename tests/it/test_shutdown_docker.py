@@ -14,7 +14,7 @@ from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
 
 pytestmark = pytest.mark.docker
-RUN = "test-lifecycle"
+RUN = "test-shutdown"
 
 
 def test_servers_that_keep_all_requests_or_drop_the_one_behind_or_ignore_the_signal(

@@ -41,7 +41,7 @@ class BaseState:
 
 
 @dataclass(frozen=True)
-class Facts:
+class Environment:
     """`docker` is None with `docker_trouble` where no engine answers; `index_trouble` is "" where the index works.
 
     `box`: what a container of the load generator got that was to run on `client_cpus`, where that could be tried.
@@ -59,13 +59,13 @@ class Facts:
     box: Box | None = None
 
 
-def gather(matrix: Matrix, folder: Path) -> Facts:
+def gather(matrix: Matrix, folder: Path) -> Environment:
     """Look at everything. Takes a second or two, and at most 80 s. Raises SpecError where `cpus` does not fit."""
     machine = read_machine(folder)
     client, trouble = _engine()
     docker = read_survey(client) if client else None
     placement = place(matrix.cpus, tuple(range(docker.cpus)) if docker else machine.cpus)
-    return Facts(
+    return Environment(
         machine=machine,
         docker=docker,
         docker_trouble=trouble,
@@ -79,7 +79,7 @@ def gather(matrix: Matrix, folder: Path) -> Facts:
     )
 
 
-def glance(matrix: Matrix, folder: Path, engine: EngineFacts, connections: int) -> Facts:
+def glance(matrix: Matrix, folder: Path, engine: EngineFacts, connections: int) -> Environment:
     """What bends figures and can be seen within a second: no registry and no index is asked, no container is made.
 
     `connections`: the most that are opened at once.
@@ -88,7 +88,7 @@ def glance(matrix: Matrix, folder: Path, engine: EngineFacts, connections: int) 
     client = _engine()[0] if engine.name == "docker" else None
     docker = read_survey(client) if client else None
     placement = place(matrix.cpus, engine.cpus)
-    return Facts(
+    return Environment(
         machine=machine,
         docker=docker,
         docker_trouble="",

@@ -49,20 +49,20 @@ def banner(run: RunFile) -> str:
     return DRY_RUN if run.engine.get("name") == "memory" else ""
 
 
-def facts(run: RunFile, records: Sequence[Record]) -> tuple[str, ...]:
+def conditions(run: RunFile, records: Sequence[Record]) -> tuple[str, ...]:
     """One sentence for each thing that a reader must know before he reads a figure."""
-    return tuple(_facts(run, records))
+    return tuple(_sentences(run, records))
 
 
 def notes(records: Sequence[Record]) -> tuple[str, ...]:
     """How to read the tables, and what the matrix notes of its servers."""
-    found: dict[str, list[str]] = {}
+    by_note: dict[str, list[str]] = {}
     for record in records:
-        found.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
-    told = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in found.items() if note]
+        by_note.setdefault(record.note, []).append(f"{record.cell.server}/{record.cell.variant}")
+    of_servers = [f"{listed(list(dict.fromkeys(names)))}: {note}." for note, names in by_note.items() if note]
     measured = with_ratios(records)
     opened = any(record.cell.open for record in measured)
-    return (*(LEGEND if measured else ()), *(OPEN_LEGEND if opened else ()), *told)
+    return (*(LEGEND if measured else ()), *(OPEN_LEGEND if opened else ()), *of_servers)
 
 
 def left_out(run: RunFile) -> tuple[LeftOut, ...]:
@@ -70,10 +70,10 @@ def left_out(run: RunFile) -> tuple[LeftOut, ...]:
     names: dict[str, list[str]] = {}
     for item in run.left_out:
         names.setdefault(item["why"], []).append(item["id"].split(DOT)[0])
-    return tuple(LeftOut(tuple(dict.fromkeys(found)), why) for why, found in names.items())
+    return tuple(LeftOut(tuple(dict.fromkeys(servers)), why) for why, servers in names.items())
 
 
-def _facts(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
+def _sentences(run: RunFile, records: Sequence[Record]) -> Iterator[str]:
     state = "complete" if run.complete else f"not complete: {_progress(run, records)} on record"
     yield f"Run {run.id} of suite {run.suite}, started {run.started}, {state}."
     if run.judged and run.judged.digest != run.code.get("digest"):
@@ -110,29 +110,28 @@ def _progress(run: RunFile, records: Sequence[Record]) -> str:
 
 def _bases(records: Sequence[Record]) -> Iterator[str]:
     images = [(record.cell.flavour, record.image) for record in records if record.image]
-    told = dict.fromkeys(_base(flavour, image) for flavour, image in images)
-    yield from told
+    yield from dict.fromkeys(_base(flavour, image) for flavour, image in images)
 
 
 def _base(flavour: str, image: ImageFacts) -> str:
     note = f": {image.base_note}" if image.base_note else ""
     if image.standin:
-        made = "built from source" if image.standin == "musl" else "made from Debian packages"
-        return f"Base of {flavour}: a stand-in {made} ({image.base}), not an official image{note}."
+        origin = "built from source" if image.standin == "musl" else "made from Debian packages"
+        return f"Base of {flavour}: a stand-in {origin} ({image.base}), not an official image{note}."
     return f"Base of {flavour}: {image.base}{note}."
 
 
 def _pythons(records: Sequence[Record]) -> Iterator[str]:
     """What the apps themselves reported, which a local engine may not share with the cell's name."""
-    found: dict[str, int] = {}
+    cells: dict[str, int] = {}
     for record in records:
-        told = next((round_.fingerprint for round_ in record.rounds if round_.fingerprint), {})
-        if told.get("python"):
-            gil = " without the GIL" if told.get("gil") is False else ""
-            name = f"{told.get('implementation', 'Python')} {told['python']}{gil}"
-            found[name] = found.get(name, 0) + 1
-    if found:
-        pythons = listed([f"{name} in {number}" for name, number in found.items()])
+        fingerprint = next((round_.fingerprint for round_ in record.rounds if round_.fingerprint), {})
+        if fingerprint.get("python"):
+            gil = " without the GIL" if fingerprint.get("gil") is False else ""
+            name = f"{fingerprint.get('implementation', 'Python')} {fingerprint['python']}{gil}"
+            cells[name] = cells.get(name, 0) + 1
+    if cells:
+        pythons = listed([f"{name} in {number}" for name, number in cells.items()])
         yield f"Python as the apps report it: {pythons} cells."
 
 
@@ -156,9 +155,9 @@ def _schedule(run: RunFile, records: Sequence[Record]) -> str:
     """With a precision asked for, the rounds that it took: the fewest of any comparison, and the most."""
     plan = run.schedule
     rounds, most = plan.get("rounds", 0), _rounds(records) if run.stopped else 0
-    told = f"{rounds} to {count(most, 'round')}" if 0 < rounds < most else count(rounds, "round")
+    taken = f"{rounds} to {count(most, 'round')}" if 0 < rounds < most else count(rounds, "round")
     return (
-        f"{told} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
+        f"{taken} (fresh starts) of {count(plan.get('slices', 0), 'slice')} of "
         f"{plan.get('slice_s', 0):g} s, the cells' slices interleaved in random order, seed {run.seed}; "
         "intervals by hierarchical bootstrap."
     )
