@@ -106,5 +106,5 @@ lock: setup ## resolve the locks in requirements/ anew
 	@$(BIN)/uv pip compile -q --universal --python-version 3.11 --generate-hashes --no-header \
 		--no-emit-index-url --no-emit-find-links images/apps/requirements.in -o images/apps/requirements.txt
 
-schemas: setup ## write the JSON Schemas under docs/
+schemas: setup ## write the JSON Schemas and the tables of fields under docs/
 	@$(BIN)/matrix schema --write docs

@@ -44,7 +44,8 @@ class Shown:
     `heading`: over places whose texts have the unit themselves. `{base}` stands in both for what ratios refer to.
     `scale`: of a unit in raw ones. `sign`: what may stand before it: that of a lower bound, or of a bounded ratio.
     `loop`: which loop it says something of, where a view shows both: what came in is given in an open one, latency is a
-    queue's in a closed one. `of`: from what is stored; by default the figure itself.
+    queue's in a closed one. `of`: from what is stored; by default the figure itself. `about`: what it is, where the
+    figure's own text says more.
     """
 
     name: str
@@ -58,6 +59,7 @@ class Shown:
     loop: Literal["", "open", "closed"] = ""
     viewed: bool = False
     of: Callable[[Any], Raw] | None = None
+    about: str = ""
 
 
 @dataclass(frozen=True)
@@ -113,12 +115,25 @@ def _percent(name: str, number: Callable[[float], str] = three, column: str = ""
     return Shown(name, column or name, unit=" %", scale=0.01, number=number, viewed=viewed)
 
 
+_SHARE = {"p50": "half", "p99": "99 %", "p99.9": "99.9 %"}
+
+
 def _latency(name: str, *, viewed: bool = True) -> Shown:
     def of(summary: Any) -> Raw:
         found: Raw = summary.latency_intervals_us.get(name, summary.latency_us.get(name))
         return found
 
-    return Shown(name, f"{name} ms", name, " ms", 1e3, loop="open", viewed=viewed, of=of)
+    return Shown(
+        name,
+        f"{name} ms",
+        name,
+        " ms",
+        1e3,
+        loop="open",
+        viewed=viewed,
+        of=of,
+        about=f"latency: {_SHARE[name]} of the answers took less",
+    )
 
 
 def _bytes(name: str, column: str, heading: str, *, viewed: bool = False) -> Shown:

@@ -1,12 +1,13 @@
 """The tables of fields in docs/: made from the models' own descriptions, between markers; the prose around is by hand.
 
-A page asks for the table of a model with `<!-- fields: Name -->`, and gets it up to `<!-- end -->`.
+A page asks for the table of a model with `<!-- fields: Name -->`, for that of the figures that a view may show with
+`<!-- figures -->`, and gets it up to `<!-- end -->`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, get_args
 
@@ -15,12 +16,14 @@ from pydantic.fields import FieldInfo
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import Record, RunFile
+from orchestrator.figures import SHOWN
 from orchestrator.matrix.models import Axes, Entry, Matrix, Schedule, VariantEntry, View
 
 Models = Mapping[str, type[BaseModel]]
 WITH_DEFAULTS = (Axes, Schedule, View)
 """Their tables have a column of defaults."""
 _MARKED = re.compile(r"(<!-- fields: (\w+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_FIGURES = re.compile(r"(<!-- figures -->\n).*?(<!-- end -->)", re.DOTALL)
 
 
 def models_of(*roots: type[BaseModel]) -> dict[str, type[BaseModel]]:
@@ -58,7 +61,7 @@ def renewed(page: str, models: Models) -> str:
             raise SpecError(f"there is no model {found[2]} to make a table of", next_step=f"one of: {known}")
         return f"{found[1]}{field_table(models[found[2]])}{found[3]}"
 
-    return _MARKED.sub(table, page)
+    return _FIGURES.sub(lambda found: f"{found[1]}{figure_table()}{found[2]}", _MARKED.sub(table, page))
 
 
 def field_table(model: type[BaseModel]) -> str:
@@ -66,13 +69,25 @@ def field_table(model: type[BaseModel]) -> str:
     defaults = model in WITH_DEFAULTS
     shared = Entry.model_fields if model is VariantEntry else {}
     rows = [
-        (f"`{field.alias or name}`", *([_default(field)] * defaults), _described(field))
+        (f"`{field.alias or name}`", *([_default(field)] * defaults), described(field))
         for name, field in model.model_fields.items()
         if name not in shared
     ]
-    head = ("field", *(["default"] * defaults), "meaning")
-    lines = (head, ("---",) * len(head), *rows)
-    return "".join(f"| {' | '.join(line)} |\n" for line in lines)
+    return _table(("field", *(["default"] * defaults), "meaning"), rows)
+
+
+def figure_table() -> str:
+    """Markdown: a row for each figure that a view may show, with its unit, and which way is better."""
+    rows = [
+        (f"`{name}`", shown.unit.strip() or "—", figure.better or "—", shown.about or figure.about)
+        for name, (figure, shown) in SHOWN.items()
+        if shown.viewed
+    ]
+    return _table(("figure", "unit", "better", "meaning"), rows)
+
+
+def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    return "".join(f"| {' | '.join(line)} |\n" for line in (head, ("---",) * len(head), *rows))
 
 
 def renew_pages(folder: Path) -> dict[Path, str]:
@@ -81,7 +96,7 @@ def renew_pages(folder: Path) -> dict[Path, str]:
     return {path: renewed(path.read_text(encoding="utf-8"), models()) for path, models in pages.items()}
 
 
-def _described(field: FieldInfo) -> str:
+def described(field: FieldInfo) -> str:
     """What the field says of itself, and links to the models that it holds."""
     links = [f"[{model.__name__}](#{model.__name__.lower()})" for model in _inner(field.annotation)]
     named = [link for link in links if link not in (field.description or "")]

@@ -105,14 +105,18 @@ def test_an_axis_of_the_table_alone_may_be_what_ratios_refer_to(toy: Path) -> No
     assert listed.returncode == 0, listed.stderr
 
 
-def test_an_axis_of_the_table_alone_is_in_schemas(toy: Path) -> None:
+def test_an_axis_of_the_table_alone_is_in_schemas_and_pages(toy: Path) -> None:
     written = toy / "written"
     written.mkdir()
+    for page in ("matrix.md", "records.md"):
+        (written / page).write_text((ROOT / "docs" / page).read_text(encoding="utf-8"), encoding="utf-8")
     assert matrix(toy, "schema", "--write", str(written)).returncode == 0
     schema = json.loads((written / "matrix.schema.json").read_text(encoding="utf-8"))
     assert all("backlog" in schema["$defs"][model]["properties"] for model in ("Axes", "Filter", "Against"))
     record = json.loads((written / "record.schema.json").read_text(encoding="utf-8"))
     assert record["$defs"]["CellPoint"]["properties"]["backlog"]["type"] == "integer"
+    pages = [(written / page).read_text(encoding="utf-8") for page in ("matrix.md", "records.md")]
+    assert [page.count("| `backlog` |") for page in pages] == [3, 1]
 
 
 def declared(model: type) -> Iterator[tuple[str, str]]:

@@ -55,7 +55,7 @@ def test_defaults_are_told_right(model: type[models.Model]) -> None:
 
 
 def test_committed_schema_is_current() -> None:
-    path, current = ROOT / "docs" / "matrix.schema.json", json.dumps(json_schema(), indent=1) + "\n"
+    path, current = ROOT / "docs" / "matrix.schema.json", json.dumps(json_schema(), indent=1, ensure_ascii=False) + "\n"
     if os.environ.get("UPDATE_GOLDEN"):
         path.write_text(current, encoding="utf-8")
     assert path.read_text(encoding="utf-8") == current, "UPDATE_GOLDEN=1 writes it anew"
