@@ -12,5 +12,6 @@ only lay it out; each is `render(run, records)`:
 | `picture`  | bytes, SVG                  | README; the same records give the same bytes   |
 
 `pivot.pivots`, `flat.flats` and `table.tables` are the parts, for who wants one table alone. What they share:
-`reading` (what is compared with what), `axes` (values in words), `measures` (figures in words).
+`compared_run` (what is compared with what), `standings` (which record stands where), `axes` (values in words),
+`measures` (figures in words).
 """

@@ -6,44 +6,44 @@ from collections.abc import Sequence
 
 from orchestrator.figures import Estimate
 from orchestrator.layout.text import listed
-from orchestrator.report.entries import Entry, comparable
+from orchestrator.report.compared_run import ComparedRun
 from orchestrator.report.measures import MEASURES
 from orchestrator.report.noise import noise_lines
 from orchestrator.report.openloop import open_lines, overloaded
 from orchestrator.report.order import Span, above, groups, span
-from orchestrator.report.reading import Reading
 from orchestrator.report.references import line, ratio_lines, reference_warnings
+from orchestrator.report.standings import Standing, comparable
 
 RESOLVED = "Two rows that share no group are resolved."
 
 
-def warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+def warnings(compared: ComparedRun, standings: Sequence[Standing]) -> tuple[str, ...]:
     """What concerns every row."""
-    closed = [entry for entry in made if not entry.record.cell.open]
-    found = [*reference_warnings(read, closed)] if closed else []
-    if closed and all(entry.span is None or entry.span.low == 0 for entry in closed):
+    closed = [standing for standing in standings if not standing.record.cell.open]
+    found = [*reference_warnings(compared, closed)] if closed else []
+    if closed and all(standing.span is None or standing.span.low == 0 for standing in closed):
         found.append("No row has an interval that may be ranked: no order is resolved.")
-    apps = sorted({entry.record.cell.app for entry in made})
+    apps = sorted({standing.record.cell.app for standing in standings})
     if len(apps) > 1:
         found.append(f"Rows differ in the app too ({listed(apps)}): between those, the framework is compared as well.")
-    bases = [entry for entry in closed if entry.record.baseline and entry.record.summary]
-    reference = next((entry for entry in closed if entry.reference), None)
-    if len(bases) > 1 and reference and not read.run.against:
-        found.append(f"{read.run.baseline} stands in {len(bases)} rows; ratios refer to {reference.name}.")
+    bases = [standing for standing in closed if standing.record.baseline and standing.record.summary]
+    reference = next((standing for standing in closed if standing.reference), None)
+    if len(bases) > 1 and reference and not compared.run.against:
+        found.append(f"{compared.run.baseline} stands in {len(bases)} rows; ratios refer to {reference.name}.")
     return tuple(found)
 
 
-def conclusions(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+def conclusions(compared: ComparedRun, standings: Sequence[Standing]) -> tuple[str, ...]:
     """Against what ratios refer to, among each other, by cost, and what is no ground for any conclusion.
 
     What a row of the run's pivot holds both sides of is told there.
     """
-    ranked = [entry for entry in made if entry.rank]
-    outside = [e.name for e in made if e.outside and e.record.summary and not e.void and not overloaded(e.record)]
+    ranked = [standing for standing in standings if standing.rank]
+    outside = [e.name for e in standings if e.outside and e.record.summary and not e.void and not overloaded(e.record)]
     found = (
-        *(() if read.spans else referred(read, made)),
-        *open_lines(made),
-        *(_by_latency(made, name) for name in ("p50", "p99")),
+        *(() if compared.spans else referred(compared, standings)),
+        *open_lines(standings),
+        *(_by_latency(standings, name) for name in ("p50", "p99")),
         _unresolved(ranked),
         line("Lower bounds, which may be faster than any row above them", *(e.name for e in ranked if e.bound)),
         _by_cpu(ranked),
@@ -52,32 +52,32 @@ def conclusions(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
     return tuple(filter(None, found))
 
 
-def referred(read: Reading, made: Sequence[Entry], across: str = "") -> tuple[str, ...]:
+def referred(compared: ComparedRun, standings: Sequence[Standing], across: str = "") -> tuple[str, ...]:
     """What the ratios say; of a server to its twin they tell the noise."""
-    return noise_lines(made) if "twin" in read.run.against else ratio_lines(read, made, across)
+    return noise_lines(standings) if "twin" in compared.run.against else ratio_lines(compared, standings, across)
 
 
-def _unresolved(ranked: Sequence[Entry]) -> str:
+def _unresolved(ranked: Sequence[Standing]) -> str:
     """The groups of rows in which no pair is resolved: what a range of ranks does not say, namely against whom."""
-    found = groups([entry.span for entry in ranked if entry.span])
+    found = groups([standing.span for standing in ranked if standing.span])
     told = [listed([ranked[at].name for at in group]) for group in found if len(group) > 1]
     if len(found) == 1 and told:
         return "No order is resolved between any two ranked rows."
     return f"Unresolved, each row against each other of its group: {'; '.join(told)}. {RESOLVED}" if told else ""
 
 
-def _by_cpu(ranked: Sequence[Entry]) -> str:
+def _by_cpu(ranked: Sequence[Standing]) -> str:
     """The order of lower bounds, and of those that they may be ahead of, by what the load generator does not limit."""
-    bounds = [entry.span for entry in ranked if entry.bound and entry.span]
+    bounds = [standing.span for standing in ranked if standing.bound and standing.span]
     doubtful = [e for e in ranked if e.span and any(e.bound or not above(bound, e.span) for bound in bounds)]
-    dear = {entry.record.id: estimate for entry, estimate in zip(ranked, _cpu(ranked), strict=True) if estimate}
-    told = _rising([(entry.name, dear[entry.record.id]) for entry in doubtful if entry.record.id in dear])
+    dear = {standing.record.id: estimate for standing, estimate in zip(ranked, _cpu(ranked), strict=True) if estimate}
+    told = _rising([(standing.name, dear[standing.record.id]) for standing in doubtful if standing.record.id in dear])
     return f"By CPU per request, which the load generator does not limit{told}" if told else ""
 
 
-def _by_latency(made: Sequence[Entry], name: str) -> str:
+def _by_latency(standings: Sequence[Standing], name: str) -> str:
     """The order of open loops, as far as the intervals of this percentile hold it up."""
-    sound = [(e.name, e.record.summary) for e in made if e.record.cell.open and e.record.summary and not e.outside]
+    sound = [(e.name, e.record.summary) for e in standings if e.record.cell.open and e.record.summary and not e.outside]
     found = [(row, estimate) for row, summary in sound if (estimate := MEASURES[name].estimate(summary))]
     told = _rising([(row, estimate) for row, estimate in found if estimate.low is not None])
     return f"By {name}{told}" if told else ""
@@ -99,11 +99,11 @@ def _span(estimate: Estimate) -> Span:
     return span(estimate, bound=False)
 
 
-def _cpu(made: Sequence[Entry]) -> list[Estimate | None]:
+def _cpu(standings: Sequence[Standing]) -> list[Estimate | None]:
     """CPU per request. Where all have it, against the same row's: what a round does to both cancels in that."""
-    summaries = [entry.record.summary for entry in made]
+    summaries = [standing.record.summary for standing in standings]
     ratios = [_inverse(summary.cpu_ratio) if summary and summary.cpu_ratio else None for summary in summaries]
-    if comparable(made) and all(ratios):
+    if comparable(standings) and all(ratios):
         return ratios
     return [summary.cpu_us_per_request if summary else None for summary in summaries]
 

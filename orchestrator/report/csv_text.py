@@ -13,7 +13,7 @@ from orchestrator.probes.probe import CsvValue as Value
 from orchestrator.probes.registry import probe_named, section_of
 from orchestrator.report.attempt import Attempts
 from orchestrator.report.conditions import banner
-from orchestrator.report.entries import effects
+from orchestrator.report.standings import effects
 from orchestrator.report.table import Row, tables
 
 _FORMULA = ("=", "+", "-", "@")

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from orchestrator.evidence.model import Record, Summary
 from orchestrator.report.axes import WORDS
-from orchestrator.report.entries import Entry
 from orchestrator.report.measures import bare
 from orchestrator.report.references import line
+from orchestrator.report.standings import Standing
 
 OPEN_NOTE = (
     "closed: as many requests as it answers; 50 %: half of those come in at random times, answered or not. Latencies "
@@ -21,13 +21,13 @@ def overloaded(record: Record) -> bool:
     return any(verdict.rule == "overloaded" for verdict in record.verdicts)
 
 
-def open_lines(made: Sequence[Entry]) -> tuple[str, ...]:
+def open_lines(standings: Sequence[Standing]) -> tuple[str, ...]:
     """Where more came in than was answered, and which rows may not be compared. None without open loops."""
-    found = [(e, e.record.summary) for e in made if e.record.cell.open and e.record.summary and not e.void]
+    found = [(e, e.record.summary) for e in standings if e.record.cell.open and e.record.summary and not e.void]
     if not found:
         return ()
     known = any(summary.latency_intervals_us for _, summary in found)
-    late = [_told(entry, summary) for entry, summary in found if overloaded(entry.record)]
+    late = [_told(standing, summary) for standing, summary in found if overloaded(standing.record)]
     return (
         line("Overloaded: the queue grew, and latencies only tell how long it was let to", *late)
         or "Every server kept up with what came in.",
@@ -36,6 +36,6 @@ def open_lines(made: Sequence[Entry]) -> tuple[str, ...]:
     )
 
 
-def _told(entry: Entry, summary: Summary) -> str:
-    place, share = WORDS["open"].heading(entry.record.cell.open), bare("in-time", entry, summary)
-    return f"{entry.name} at {place} ({share} of {bare('asked', entry, summary)} requests/s answered in time)"
+def _told(standing: Standing, summary: Summary) -> str:
+    place, share = WORDS["open"].heading(standing.record.cell.open), bare("in-time", standing, summary)
+    return f"{standing.name} at {place} ({share} of {bare('asked', standing, summary)} requests/s answered in time)"

@@ -13,7 +13,7 @@ from orchestrator.evidence.model import Record, RunFile
 from orchestrator.layout.text import listed, plain
 from orchestrator.probes.probe import Panel
 from orchestrator.probes.registry import PROBES, records_of
-from orchestrator.report import panel as of_pivot
+from orchestrator.report import pivot_picture as of_pivot
 from orchestrator.report.document import Document, document
 from orchestrator.report.order import Rank
 from orchestrator.report.pivot import Pivot

@@ -8,21 +8,23 @@ from orchestrator.evidence.model import Record
 from orchestrator.figures import Estimate
 from orchestrator.layout.text import listed, short
 from orchestrator.report.axes import WORDS
-from orchestrator.report.entries import Entry, effects
-from orchestrator.report.reading import Reading
+from orchestrator.report.compared_run import ComparedRun
+from orchestrator.report.standings import Standing, effects
 
 _SIGNS = {">=": "at least ", "<=": "at most ", "?": "", "": ""}
 
 
-def reference_warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+def reference_warnings(compared: ComparedRun, standings: Sequence[Standing]) -> tuple[str, ...]:
     """What is wrong with the row, or with the rows, that ratios refer to."""
-    if read.run.against:
-        return _own_warnings(read, made)
-    found = [baseline_warning(read.run.baseline, next((entry for entry in made if entry.reference), None))]
+    if compared.run.against:
+        return _own_warnings(compared, standings)
+    found = [
+        baseline_warning(compared.run.baseline, next((standing for standing in standings if standing.reference), None))
+    ]
     return tuple(filter(None, found))
 
 
-def baseline_warning(baseline: str, reference: Entry | None) -> str:
+def baseline_warning(baseline: str, reference: Standing | None) -> str:
     """What is wrong with the row that all ratios refer to; "" where nothing is."""
     if reference is None or reference.record.summary is None:
         return f"The baseline {baseline} has no figure here: there are no ratios."
@@ -36,13 +38,13 @@ def baseline_warning(baseline: str, reference: Entry | None) -> str:
     return ""
 
 
-def _own_warnings(read: Reading, made: Sequence[Entry]) -> tuple[str, ...]:
+def _own_warnings(compared: ComparedRun, standings: Sequence[Standing]) -> tuple[str, ...]:
     """Where each row has a reference of its own: by what is wrong with it, the rows that it spoils."""
     spoilt: dict[str, dict[str, None]] = {}
-    for entry in made:
-        if not entry.reference and (why := _spoilt(entry.base)):
-            spoilt.setdefault(why, {})[entry.name] = None
-    return tuple(f"{listed(list(names))}: with {read.sign}, {why}." for why, names in spoilt.items())
+    for standing in standings:
+        if not standing.reference and (why := _spoilt(standing.base)):
+            spoilt.setdefault(why, {})[standing.name] = None
+    return tuple(f"{listed(list(names))}: with {compared.sign}, {why}." for why, names in spoilt.items())
 
 
 def _spoilt(base: Record | None) -> str:
@@ -56,30 +58,30 @@ def _spoilt(base: Record | None) -> str:
     return "the figure is a lower bound, so ratios are upper bounds" if "bound" in found else ""
 
 
-def ratio_lines(read: Reading, made: Sequence[Entry], across: str = "") -> tuple[str, ...]:
+def ratio_lines(compared: ComparedRun, standings: Sequence[Standing], across: str = "") -> tuple[str, ...]:
     """Which rows are resolved ahead of what their ratios refer to, which behind, which not. `across`: see `named`."""
-    sides: dict[str, list[tuple[Entry, Estimate]]] = {"ahead": [], "behind": [], "open": []}
-    for entry, ratio, bound in usable(made):
-        sides[side(ratio, bound)].append((entry, ratio))
-    base = f"the same server with {read.sign}" if read.run.against else read.run.baseline
+    sides: dict[str, list[tuple[Standing, Estimate]]] = {"ahead": [], "behind": [], "open": []}
+    for standing, ratio, bound in usable(standings):
+        sides[side(ratio, bound)].append((standing, ratio))
+    base = f"the same server with {compared.sign}" if compared.run.against else compared.run.baseline
     found = (
         line(f"Resolved ahead of {base}", *named(sides["ahead"], across)),
         line(f"Resolved behind {base}", *named(sides["behind"], across)),
         line(f"Not resolved against {base}", *named(sides["open"], across)),
         "These ratios compare each server with itself: the greater ratio is not the faster server."
-        if read.run.against and any(sides.values())
+        if compared.run.against and any(sides.values())
         else "",
     )
     return tuple(filter(None, found))
 
 
-def usable(made: Sequence[Entry]) -> list[tuple[Entry, Estimate, str]]:
+def usable(standings: Sequence[Standing]) -> list[tuple[Standing, Estimate, str]]:
     """Rows with a ratio that may prove something: neither they nor what it refers to stand outside the order."""
     return [
-        (entry, summary.ratio, summary.ratio_bound)
-        for entry in made
-        if (summary := entry.record.summary) and summary.ratio and entry.rank and not entry.reference
-        and entry.base and entry.base.summary and not effects(entry.base) & {"void", "unranked"}
+        (standing, summary.ratio, summary.ratio_bound)
+        for standing in standings
+        if (summary := standing.record.summary) and summary.ratio and standing.rank and not standing.reference
+        and standing.base and standing.base.summary and not effects(standing.base) & {"void", "unranked"}
     ]  # fmt: skip
 
 
@@ -92,21 +94,21 @@ def side(ratio: Estimate, bound: str) -> str:
     return "behind" if ratio.high < 1 and bound != ">=" else "open"
 
 
-def named(found: Sequence[tuple[Entry, Estimate]], across: str = "") -> list[str]:
+def named(found: Sequence[tuple[Standing, Estimate]], across: str = "") -> list[str]:
     """granian/asgi·starlette (1.42×); with `across` workers one text: a at 2 (1.98×), 4 (3.90×); b at 2 (1.80×)."""
     if not across:
-        return [f"{entry.name} {_ratio(entry, ratio)}".strip() for entry, ratio in found]
+        return [f"{standing.name} {_ratio(standing, ratio)}".strip() for standing, ratio in found]
     words = WORDS[across]
     told: dict[str, list[str]] = {}
-    for entry, ratio in found:
-        place = words.heading(getattr(entry.record.cell, across))
-        told.setdefault(entry.name, []).append(f"{place} {_ratio(entry, ratio)}".strip())
+    for standing, ratio in found:
+        place = words.heading(getattr(standing.record.cell, across))
+        told.setdefault(standing.name, []).append(f"{place} {_ratio(standing, ratio)}".strip())
     text = "; ".join(f"{name} {words.at} {', '.join(texts)}" for name, texts in told.items())
     return [text] if text else []
 
 
-def _ratio(entry: Entry, ratio: Estimate) -> str:
-    bound = entry.record.summary.ratio_bound if entry.record.summary else ""
+def _ratio(standing: Standing, ratio: Estimate) -> str:
+    bound = standing.record.summary.ratio_bound if standing.record.summary else ""
     return "" if side(ratio, bound) == "open" else f"({_SIGNS[bound]}{short(ratio.value)}×)"
 
 

@@ -11,10 +11,10 @@ from operator import attrgetter
 from orchestrator.evidence.model import Record, RunFile, Summary
 from orchestrator.layout.text import NONE, listed
 from orchestrator.report.attempt import Attempt, plainly
+from orchestrator.report.compared_run import ComparedRun, compared_run
 from orchestrator.report.conclusions import conclusions, warnings
-from orchestrator.report.entries import Entry, Figure, common, decisive, entries, key, letters_of
 from orchestrator.report.measures import MEASURES, whole
-from orchestrator.report.reading import Reading, reading
+from orchestrator.report.standings import Figure, Standing, common, decisive, key, letters_of, standings
 
 COSTS = "What it costs"
 NO_QUOTIENT = (
@@ -116,20 +116,20 @@ class Column:
     """`figure`: printed as — where the row is void. `main`: see Grid."""
 
     title: str
-    text: Callable[[Entry, Summary], str]
+    text: Callable[[Standing, Summary], str]
     figure: bool = True
     main: bool = False
 
 
 def tables(run: RunFile, records: Sequence[Record], attempt: Attempt = plainly) -> tuple[Table, ...]:
     """One per comparison, in the order in which they first stand in the run."""
-    read = reading(run, records)
-    groups = read.groups(read.records)
-    made = [attempt(f"The table of {read.title(group[0])}", partial(_table, read, group)) for group in groups]
+    compared = compared_run(run, records)
+    groups = compared.groups(compared.records)
+    made = [attempt(f"The table of {compared.title(group[0])}", partial(_table, compared, group)) for group in groups]
     return tuple(chain.from_iterable(made))
 
 
-def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> tuple[Footnote, ...]:
+def footnotes(made: Sequence[Standing], letters: Mapping[tuple[str, str], str]) -> tuple[Footnote, ...]:
     """One per rule and effect, with every row that it concerns."""
     found = []
     for (rule, effect), letter in letters.items():
@@ -139,15 +139,15 @@ def footnotes(made: Sequence[Entry], letters: Mapping[tuple[str, str], str]) -> 
     return tuple(found)
 
 
-def missing(made: Sequence[Entry]) -> tuple[Missing, ...]:
+def missing(made: Sequence[Standing]) -> tuple[Missing, ...]:
     """Those without figures."""
-    return tuple(_missing(entry) for entry in made if entry.record.summary is None)
+    return tuple(_missing(standing) for standing in made if standing.record.summary is None)
 
 
-def _missing(entry: Entry) -> Missing:
-    record = entry.record
+def _missing(standing: Standing) -> Missing:
+    record = standing.record
     reason = record.reason.line if record.reason else NONE
-    return Missing(record.id, entry.name, outcome_of(record), reason, entry.marks)
+    return Missing(record.id, standing.name, outcome_of(record), reason, standing.marks)
 
 
 def outcome_of(record: Record) -> str:
@@ -158,13 +158,13 @@ def outcome_of(record: Record) -> str:
 def measured(name: str, base: str, *, main: bool = False) -> Column:
     """The column of a figure."""
     return Column(
-        MEASURES[name].column.format(base=base), lambda entry, summary: whole(name, entry, summary), main=main
+        MEASURES[name].column.format(base=base), lambda standing, summary: whole(name, standing, summary), main=main
     )
 
 
-RANK = Column("rank", lambda entry, _: str(entry.rank or ""), False, True)
-SERVER = Column("server", lambda entry, _: entry.name, False, True)
-MARKS = Column("marks", lambda entry, _: entry.marks, False, True)
+RANK = Column("rank", lambda standing, _: str(standing.rank or ""), False, True)
+SERVER = Column("server", lambda standing, _: standing.name, False, True)
+MARKS = Column("marks", lambda standing, _: standing.marks, False, True)
 _COSTS = (
     "cpu", "cpu-user", "cpu-system", "cpu-ratio", "switches", "memory-idle", "memory", "memory-per-worker",
 )  # fmt: skip
@@ -200,49 +200,49 @@ def cost_columns(base: str) -> tuple[Column, ...]:
     return (SERVER, *(measured(name, base, main=name in ("cpu", "memory")) for name in _COSTS))
 
 
-def _table(read: Reading, records: Sequence[Record]) -> Table:
+def _table(compared: ComparedRun, records: Sequence[Record]) -> Table:
     letters = letters_of(records)
-    made = entries(read, records, letters)
+    made = standings(compared, records, letters)
     first = decisive(made)
-    shown = open_columns(read.sign) if records[0].cell.open else columns(read.sign, first)
+    shown = open_columns(compared.sign) if records[0].cell.open else columns(compared.sign, first)
     return Table(
-        title=read.title(records[0]),
+        title=compared.title(records[0]),
         common=common(records),
         columns=tuple(column.title for column in shown),
         main=tuple(column.title for column in shown if column.main),
         rows=rows(made, shown),
-        costs=_costs(made, cost_columns(read.sign)),
-        note=note_of({first}, read.sign) if made[0].record.summary else "",
+        costs=_costs(made, cost_columns(compared.sign)),
+        note=note_of({first}, compared.sign) if made[0].record.summary else "",
         missing=missing(made),
         footnotes=footnotes(made, letters),
-        warnings=warnings(read, made),
-        conclusions=conclusions(read, made),
+        warnings=warnings(compared, made),
+        conclusions=conclusions(compared, made),
     )
 
 
-def rows(made: Sequence[Entry], shown: Sequence[Column]) -> tuple[Row, ...]:
+def rows(made: Sequence[Standing], shown: Sequence[Column]) -> tuple[Row, ...]:
     """Of those with figures."""
-    return tuple(_row(entry, entry.record.summary, shown) for entry in made if entry.record.summary)
+    return tuple(_row(standing, standing.record.summary, shown) for standing in made if standing.record.summary)
 
 
-def _row(entry: Entry, summary: Summary, shown: Sequence[Column]) -> Row:
+def _row(standing: Standing, summary: Summary, shown: Sequence[Column]) -> Row:
     return Row(
-        id=entry.record.id,
-        name=entry.name,
-        baseline=entry.record.baseline,
-        rank=entry.rank.first if entry.rank else None,
-        rank_last=entry.rank.last if entry.rank else None,
-        void=entry.void,
-        bound=entry.bound,
-        marks=entry.marks,
-        texts=tuple(NONE if column.figure and entry.void else column.text(entry, summary) for column in shown),
+        id=standing.record.id,
+        name=standing.name,
+        baseline=standing.record.baseline,
+        rank=standing.rank.first if standing.rank else None,
+        rank_last=standing.rank.last if standing.rank else None,
+        void=standing.void,
+        bound=standing.bound,
+        marks=standing.marks,
+        texts=tuple(NONE if column.figure and standing.void else column.text(standing, summary) for column in shown),
         summary=summary,
     )
 
 
-def _costs(made: Sequence[Entry], shown: Sequence[Column]) -> Grid | None:
+def _costs(made: Sequence[Standing], shown: Sequence[Column]) -> Grid | None:
     """Columns without any figure are left out; None where that leaves none."""
-    found = [(entry, summary) for entry in made if (summary := entry.record.summary) and not entry.void]
+    found = [(standing, summary) for standing in made if (summary := standing.record.summary) and not standing.void]
     found.sort(key=lambda pair: pair[1].cpu_us_per_request.value if pair[1].cpu_us_per_request else float("inf"))
     texts = {column: [column.text(*pair) for pair in found] for column in shown}
     kept = [column for column in shown if {*texts[column]} - {NONE}]

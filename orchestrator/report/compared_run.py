@@ -18,8 +18,8 @@ SELF = Estimate(value=1.0, low=1.0, high=1.0)
 
 
 @dataclass(frozen=True)
-class Reading:
-    """`records`: those of the load probe, each with its reference; they stand in the order of the run."""
+class ComparedRun:
+    """A run whose cells are compared. `records`: those with ratios, each with its reference, in the run's order."""
 
     run: RunFile
     view: View
@@ -30,13 +30,13 @@ class Reading:
         return {record.id: record for record in self.records}
 
     def base(self, record: Record) -> Record | None:
-        """What the ratios of a record refer to."""
+        """The record that the ratios of a record refer to."""
         return self.by_id.get(record.reference)
 
     @property
     def axes(self) -> tuple[str, ...]:
         """Records that agree in these are compared with each other."""
-        return compared(self.run)
+        return compared_axes(self.run)
 
     def groups(self, records: Sequence[Record], *without: str) -> list[list[Record]]:
         """Records that agree in the axes of a comparison, but for those of `without`; in the order of the run."""
@@ -47,7 +47,7 @@ class Reading:
         return list(found.values())
 
     def title(self, record: Record, *without: str) -> str:
-        """Of its comparison: item, TLS, 32 connections."""
+        """The title of a record's comparison, as in "item, TLS, 32 connections"."""
         axes = sorted({*self.axes} - {*without}, key=("workload", *WORDS).index)
         return ", ".join(filter(None, (WORDS[axis].title(getattr(record.cell, axis)) for axis in axes)))
 
@@ -68,21 +68,24 @@ class Reading:
         return self.view.across in self.run.against
 
 
-def reading(run: RunFile, records: Sequence[Record]) -> Reading:
-    """Runs of before views are read across connections; those of before references have the baselines' found."""
+def compared_run(run: RunFile, records: Sequence[Record]) -> ComparedRun:
+    """The run as its tables read it: across connections where it is of before views.
+
+    Where its records do not name their references yet, those are found by the baseline.
+    """
     own = with_ratios(records)
     known = any(record.reference for record in own)
-    return Reading(run, View.model_validate(run.view), tuple(own if known else _referred(run, own)))
+    return ComparedRun(run, View.model_validate(run.view), tuple(own if known else _referred(run, own)))
 
 
-def compared(run: RunFile) -> tuple[str, ...]:
+def compared_axes(run: RunFile) -> tuple[str, ...]:
     return (*COMPARED, *(axis for axis in run.apart if axis not in COMPARED))
 
 
 def _referred(run: RunFile, records: Sequence[Record]) -> list[Record]:
     """The baseline's cell whose ratio is 1 exactly is what the others of its comparison refer to."""
     bases: dict[tuple[object, ...], str] = {}
-    keys = [tuple(getattr(record.cell, axis) for axis in compared(run)) for record in records]
+    keys = [tuple(getattr(record.cell, axis) for axis in compared_axes(run)) for record in records]
     for key, record in zip(keys, records, strict=True):
         if record.baseline and record.summary and record.summary.ratio == SELF:
             bases.setdefault(key, record.id)

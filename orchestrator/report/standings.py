@@ -1,4 +1,4 @@
-"""The records of one comparison, put in order: names, ranks, letters of their verdicts."""
+"""The records of one comparison, put in order: each with its name, its rank and the letters of its verdicts."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from orchestrator.evidence.model import Record, Summary, VerdictRecord
 from orchestrator.figures import Estimate
 from orchestrator.matrix.cell import DOT
 from orchestrator.report.axes import WORDS
+from orchestrator.report.compared_run import ComparedRun
 from orchestrator.report.order import Rank, Span, ranks, span
-from orchestrator.report.reading import Reading
 
 Figure = Literal["ratio", "rps", "asked"]
 
 
 @dataclass(frozen=True)
-class Entry:
+class Standing:
     """A record with what its table says of it. `rank` is None where it stands outside the order, or there is none.
 
     `base`: the record that its ratios refer to; `own`: what is printed for a ratio to itself.
@@ -61,32 +61,35 @@ def effects(record: Record) -> set[str]:
     return {verdict.effect for verdict in record.verdicts}
 
 
-def entries(
-    read: Reading, records: Sequence[Record], letters: Mapping[tuple[str, str], str], *without: str
-) -> tuple[Entry, ...]:
+def standings(
+    compared: ComparedRun, records: Sequence[Record], letters: Mapping[tuple[str, str], str], *without: str
+) -> tuple[Standing, ...]:
     """Those with figures: ranked ones, then unranked, then void ones; without figures last.
 
     All but void ones stand by the figure that `decisive` names, else by name. Names leave the axes of `without` unsaid.
     In an open loop nothing is ranked: how much came in was given.
     """
     names = names_of(records, *without)
-    made = [Entry(record, names[record.id], marks(record, letters), read.base(record), read.own) for record in records]
+    made = [
+        Standing(record, names[record.id], marks(record, letters), compared.base(record), compared.own)
+        for record in records
+    ]
     figure = decisive(made)
-    made.sort(key=lambda entry: (_class(entry.record), -_value(entry.record, figure), entry.name))
-    ranked = [entry for entry in made if _in_order(entry.record)]
-    return _ranked(ranked, figure) + tuple(entry for entry in made if not _in_order(entry.record))
+    made.sort(key=lambda standing: (_class(standing.record), -_value(standing.record, figure), standing.name))
+    ranked = [standing for standing in made if _in_order(standing.record)]
+    return _ranked(ranked, figure) + tuple(standing for standing in made if not _in_order(standing.record))
 
 
-def decisive(made: Sequence[Entry]) -> Figure:
+def decisive(made: Sequence[Standing]) -> Figure:
     """The figure that rows stand by, and that ranks come from.
 
     Ratios where all ranked rows have one to the same ranked row, for what a round does to all cancels in them; else
     requests per second, of an open loop those that came in.
     """
-    ranked = [entry for entry in made if _in_order(entry.record)]
+    ranked = [standing for standing in made if _in_order(standing.record)]
     if not ranked:
-        return "asked" if any(entry.record.cell.open for entry in made) else "rps"
-    ratios = all(entry.record.summary and entry.record.summary.ratio for entry in ranked)
+        return "asked" if any(standing.record.cell.open for standing in made) else "rps"
+    ratios = all(standing.record.summary and standing.record.summary.ratio for standing in ranked)
     return "ratio" if ratios and comparable(ranked) else "rps"
 
 
@@ -157,16 +160,16 @@ def _estimate(summary: Summary, figure: Figure) -> Estimate | None:
     return summary.ratio if figure == "ratio" else summary.rps
 
 
-def _ranked(made: Sequence[Entry], figure: Figure) -> tuple[Entry, ...]:
-    estimates = [_estimate(entry.record.summary, figure) for entry in made if entry.record.summary]
-    spans = [span(found, bound=entry.bound) for entry, found in zip(made, estimates, strict=True) if found]
+def _ranked(made: Sequence[Standing], figure: Figure) -> tuple[Standing, ...]:
+    estimates = [_estimate(standing.record.summary, figure) for standing in made if standing.record.summary]
+    spans = [span(found, bound=standing.bound) for standing, found in zip(made, estimates, strict=True) if found]
     found = zip(made, ranks(spans), spans, strict=True)
-    return tuple(replace(entry, rank=rank, span=where) for entry, rank, where in found)
+    return tuple(replace(standing, rank=rank, span=where) for standing, rank, where in found)
 
 
-def comparable(made: Sequence[Entry]) -> bool:
+def comparable(made: Sequence[Standing]) -> bool:
     """Whether the ratios of these rows refer to one and the same of them."""
-    return any(entry.reference for entry in made) and len({entry.record.reference for entry in made}) == 1
+    return any(standing.reference for standing in made) and len({standing.record.reference for standing in made}) == 1
 
 
 def _values(records: Sequence[Record], axis: str) -> list[object]:
