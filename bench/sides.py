@@ -82,7 +82,8 @@ def sides_of(engine: Engine, matrix: Matrix, emit: Emit) -> Sides:
     """Build what the sides need, and plan them. Raises BuildFailed, LoadFailed, EnvironmentProblem."""
     cells = cells_of(matrix)
     images = {}
-    for key, image in build_all(engine, images_of(matrix, tuple(cells.values())), emit).items():
+    _, made = build_all(engine, images_of(matrix, tuple(cells.values())), emit)
+    for key, image in made.items():
         if isinstance(image, Failure) or failure_of(image):
             failure = failure_of(image)
             raise LoadFailed(f"{key.id}: {failure.reason if failure else 'no image'}")

@@ -134,8 +134,7 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
 def _set_up(order: Order, engine: Engine, emit: Emit, costs: Costs) -> Setting:
     began = time.monotonic()
     placement = place(order.matrix.cpus, engine.facts.cpus)
-    loadgen = engine.prepare(lambda text: emit(Told(text)))
-    images = build_all(engine, images_of(order.matrix, order.selection.cells), emit)
+    loadgen, images = build_all(engine, images_of(order.matrix, order.selection.cells), emit)
     machine = engine.machine()
     costs.images_s += time.monotonic() - began
     run_file = _run_file(order, engine, placement, images, machine)

@@ -1,4 +1,4 @@
-"""Every image that the cells need, built side by side; the failure of one is its own."""
+"""Every image that a run needs, built side by side; the failure of one server's is its own."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import time
 from collections.abc import Mapping, Sequence
 
 from orchestrator.engines.protocol import Engine
-from orchestrator.errors import BuildFailed
-from orchestrator.images.plan import BuiltImage, ImageSpec
+from orchestrator.errors import BuildFailed, MatrixError
+from orchestrator.images.plan import LOADGEN, BuiltImage, ImageSpec
 from orchestrator.matrix.cell import ImageKey
 from orchestrator.probes.events import Emit, ImageReady, Told
 from orchestrator.probes.parallel import parallel
@@ -16,11 +16,20 @@ from orchestrator.probes.results import Failure
 BUILDS_AT_ONCE = 3
 
 
-def build_all(engine: Engine, specs: Sequence[ImageSpec], emit: Emit) -> Mapping[ImageKey, BuiltImage | Failure]:
-    """Image by key; a Failure where none could be made. An image whose install failed is an image: it says why."""
+def build_all(
+    engine: Engine, specs: Sequence[ImageSpec], emit: Emit
+) -> tuple[BuiltImage, Mapping[ImageKey, BuiltImage | Failure]]:
+    """The load generator's image, and by key that of each spec; a Failure where none could be made.
+
+    An image whose install failed is an image: it says why. Where the load generator's cannot be made, or no base is to
+    be had, no further build is begun, and that error is raised: BuildFailed, EnvironmentProblem.
+    """
     finished: list[ImageKey] = []
+    given_up: list[MatrixError] = []
 
     def build(spec: ImageSpec) -> BuiltImage | Failure:
+        if spec is LOADGEN:
+            return engine.prepare(lambda text: emit(Told(text)))
         started = time.monotonic()
         result = _build(engine, spec, emit)
         finished.append(spec.key)
@@ -29,7 +38,27 @@ def build_all(engine: Engine, specs: Sequence[ImageSpec], emit: Emit) -> Mapping
         emit(ImageReady(spec.key.id, failure is None, text, len(finished), len(specs)))
         return result
 
-    return dict(zip((spec.key for spec in specs), parallel(build, specs, BUILDS_AT_ONCE), strict=True))
+    def build_unless_given_up(spec: ImageSpec) -> BuiltImage | Failure:
+        if given_up:
+            raise given_up[0]
+        try:
+            return build(spec)
+        except MatrixError as error:
+            given_up.append(error)
+            raise
+
+    in_order = [LOADGEN, *_slow_first(specs)]
+    made = dict(
+        zip((spec.key for spec in in_order), parallel(build_unless_given_up, in_order, BUILDS_AT_ONCE), strict=True)
+    )
+    loadgen = made[LOADGEN.key]
+    assert isinstance(loadgen, BuiltImage)
+    return loadgen, {spec.key: made[spec.key] for spec in specs}
+
+
+def _slow_first(specs: Sequence[ImageSpec]) -> list[ImageSpec]:
+    """What compiles goes first: at the end the others would wait for it."""
+    return sorted(specs, key=lambda spec: spec.key.mode != "sdist")
 
 
 def _build(engine: Engine, spec: ImageSpec, emit: Emit) -> BuiltImage | Failure:

@@ -9,7 +9,7 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage, images_of
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.models import Matrix, Schedule
-from orchestrator.probes.events import Emit, Told
+from orchestrator.probes.events import Emit
 from orchestrator.probes.images import build_all, failure_of
 from orchestrator.probes.load.measure import Plan, start_server, undeclared_of
 from orchestrator.probes.placement import place
@@ -28,8 +28,7 @@ class Tried:
 def try_each(engine: Engine, matrix: Matrix, cells: tuple[Cell, ...], emit: Emit) -> Iterator[Tried]:
     """Try the launches of these cells one after the other. Raises what makes measuring impossible at all."""
     placement = place(matrix.cpus, engine.facts.cpus)
-    engine.prepare(lambda text: emit(Told(text)))
-    images = build_all(engine, images_of(matrix, cells), emit)
+    _, images = build_all(engine, images_of(matrix, cells), emit)
     built = {key: image for key, image in images.items() if isinstance(image, BuiltImage)}
     plan = Plan(matrix, cells, built, Schedule(), placement, seed=1)
     for cell in {cell.launch_id: cell for cell in cells}.values():
