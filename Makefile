@@ -6,10 +6,12 @@ ENGINE ?= auto
 ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
+# Tests in as many processes as there are CPUs, four at most; tests/conftest.py says which run one after the other.
+PARALLEL := -n logical --maxprocesses 4
 
 .DEFAULT_GOAL := help
 .PHONY: help setup matrix installs startup shutdown deploy list dry-run report readme wheels doctor bases images \
-	compose clean test lint bench-loadgen bench-method lock schemas
+	compose clean test test-unit lint bench-loadgen bench-method bench-schedule lock schemas
 
 help: ## this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -85,7 +87,10 @@ clean: setup ## remove what runs left behind (containers of ours; images with AR
 	@$(BIN)/matrix clean $(ARGS)
 
 test: $(VENV)/.ready-test lint ## lint, type-check and all tests (those with Docker where there is one)
-	@$(BIN)/pytest $(ARGS)
+	@$(BIN)/pytest $(PARALLEL) $(ARGS)
+
+test-unit: $(VENV)/.ready-test ## the unit tests alone: no server, no container
+	@$(BIN)/pytest $(PARALLEL) tests/unit $(ARGS)
 
 lint: $(VENV)/.ready-test ## ruff and mypy --strict
 	@$(BIN)/ruff check .
@@ -97,6 +102,9 @@ bench-loadgen: $(VENV)/.ready-test ## the load generator beside wrk, side by sid
 
 bench-method: $(VENV)/.ready-test ## calibration: false alarms, and 5 % found, by our method and by the usual way
 	@$(BIN)/python -m bench.method_bench $(ARGS)
+
+bench-schedule: $(VENV)/.ready-test ## rounds and slices that a suite's time is best split into, from finished runs
+	@$(BIN)/python -m bench.schedule_bench $(ARGS)
 
 lock: setup ## resolve the locks in requirements/ anew
 	@for name in run test loadgen; do \

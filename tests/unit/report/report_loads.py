@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import cache
 from typing import Any
 
 from hdrh.histogram import HdrHistogram
@@ -34,6 +35,7 @@ NAMES = st.sampled_from(["cpu0", "cpu1"]) | st.text(max_size=4)
 PERCENTS = st.sampled_from(["50", "99", "99.9"])
 
 
+@cache  # one made anew is checked anew at each draw, which takes longer than the draw
 def documents(most: float = 1e12) -> Draws:
     """Valid documents as records keep them, numbers up to `most`; small ones and 0 are as likely."""
     return st.builds(_without, _of(SCHEMA, most), st.sets(st.sampled_from(LATER)))

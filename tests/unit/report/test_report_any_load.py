@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cache
 from typing import Any
 
 import jsonschema
@@ -43,6 +44,7 @@ def slices(loads: Sequence[Any], rate: float | None) -> tuple[Slice, ...]:
     return tuple(Slice(at, "2026-01-01T00:00:00", load, 0.0, rate) for at, load in enumerate(loads))
 
 
+@cache
 @st.composite
 def some_rounds(draw: st.DrawFn, rate: float | None = None, most: float = 1e12) -> tuple[Round, ...]:
     """Up to three rounds of up to three slices; a round may have failed before its end or its start."""
