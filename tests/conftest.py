@@ -29,7 +29,7 @@ def docker_missing() -> str:
     return ""
 
 
-class Scheduling(LoadFileScheduling):
+class Scheduling(LoadFileScheduling):  # type: ignore[misc]  # pytest-xdist has no types
     """Hands out the tests of one file together, and all of tests/it as if they were of one."""
 
     def _split_scope(self, nodeid: str) -> str:
