@@ -9,7 +9,6 @@ all; what is printed is the median of the ratios of neighbours, never a ratio of
 from __future__ import annotations
 
 import argparse
-import base64
 import json
 import os
 import shutil
@@ -24,12 +23,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from itertools import product
 from pathlib import Path
-from typing import Any
 
 from loadgen.ceiling import certificate, responder, two_cpus
-from loadgen.client import Request, wait
+from loadgen.client import Outgoing, wait
+from loadgen.contract import Expect, LoadSpec, Request, Tls
 from loadgen.run import load
-from loadgen.spec import Expect, LoadSpec, Tls
 
 ROOT = Path(__file__).resolve().parent.parent
 ENVIRONMENT = ROOT / ".cache" / "bench-loadgen"
@@ -78,12 +76,12 @@ def spec_of(target: Target, connections: int, cpu: int | None) -> LoadSpec:
 
 def turn(spec: LoadSpec) -> Turn:
     result = load(spec)
-    if any(result["errors"].values()):
-        raise SystemExit(f"{spec.engine} on {spec.url}: {result['errors']}, {result['first_error']}")
-    client, requests = result["client"], result["requests"]
-    if not requests:
+    if result.wrong:
+        raise SystemExit(f"{spec.engine} on {spec.url}: {result.errors}, {result.first_error}")
+    if not result.requests:
         raise Starved
-    return Turn(result["rps"], client["user_s"] / requests * 1e6, client["system_s"] / requests * 1e6)
+    client = result.client
+    return Turn(result.rps, client.user_s / result.requests * 1e6, client.system_s / result.requests * 1e6)
 
 
 def asyncio_turn(spec: LoadSpec) -> Turn:
@@ -183,10 +181,10 @@ def server_targets(python: str, sizes: list[int], cpu: int | None) -> Iterator[l
 
 
 def first_body(url: str) -> bytes:
-    answer: dict[str, Any] = wait(Request(url), Expect(200), 10)
-    if not answer["ok"]:
-        raise SystemExit(f"{url} gave no answer: {answer['error'] or answer['answer']}")
-    return base64.b64decode(answer["answer"]["body"])
+    waited = wait(Outgoing(Request(url=url)), Expect(200), 10)
+    if not waited.ok or not waited.answer:
+        raise SystemExit(f"{url} gave no answer: {waited.error or waited.answer}")
+    return waited.answer.body
 
 
 def main() -> None:

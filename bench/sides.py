@@ -14,6 +14,7 @@ from statistics import median
 from types import FrameType
 
 from bench.slices import Slice, slice_of
+from loadgen.contract import Expect
 from orchestrator.engines.choose import EngineName, choose_engine
 from orchestrator.engines.protocol import Engine, Launch, Running
 from orchestrator.errors import LoadFailed, SpecError
@@ -22,7 +23,7 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.matrix.models import Axes, Matrix, Schedule, Suite, Workload
-from orchestrator.probes.checks import Expected, learn_answer, wait_ready
+from orchestrator.probes.checks import learn_answer, wait_ready
 from orchestrator.probes.events import Emit
 from orchestrator.probes.images import build_all, failure_of
 from orchestrator.probes.load.ceiling import responder
@@ -99,7 +100,7 @@ class Server:
 
     running: Running
     workload: Workload
-    expected: Expected
+    expected: Expect
     connections: int
 
     def slice(self, warmup_s: float, slice_s: float) -> Slice:

@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from loadgen.contract import LoadResult
 from orchestrator.errors import LoadFailed
 from orchestrator.judge.summary import cpu_us_of, rps_of
-from orchestrator.probes.load.result import Load
 
 Metric = Literal["rps", "cpu_us"]
 METRICS: Mapping[Metric, str] = {"rps": "requests per second", "cpu_us": "server CPU per request"}
@@ -36,17 +36,17 @@ class Slice:
         return -math.log(self.rps) if metric == "rps" else math.log(self.cpu_us or math.nan)
 
 
-def slice_of(load: Load) -> Slice:
+def slice_of(load: LoadResult) -> Slice:
     """The load generator's document, shortened. Raises LoadFailed where an answer was not right."""
-    if any(load["errors"].values()) or not load["requests"]:
-        raise LoadFailed(f"{load['requests']} right answers, and {load['first_error']}")
-    client = load["client"]
+    if load.wrong or not load.requests:
+        raise LoadFailed(f"{load.requests} right answers, and {load.first_error}")
+    client = load.client
     return Slice(
         rps=rps_of(load) or math.nan,
         cpu_us=cpu_us_of(load),
-        client_us=(client["user_s"] + client["system_s"]) * 1e6 / load["requests"],
-        client_share=client["share"],
-        steal=max((cpu["steal"] for cpu in (load["host"] or {}).values()), default=0.0),
+        client_us=(client.user_s + client.system_s) * 1e6 / load.requests,
+        client_share=client.share,
+        steal=max((cpu.steal for cpu in (load.host or {}).values()), default=0.0),
     )
 
 

@@ -2,87 +2,96 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import IO, Any
 
-from loadgen import __version__, lifecycle, proc, spec
-from loadgen.client import fetch, request_from_json, wait
+import msgspec
+from msgspec import Struct
+
+from loadgen import __version__, contract, lifecycle, proc
+from loadgen.client import Outgoing, fetch, wait
+from loadgen.contract import (
+    AnyCall,
+    Bye,
+    Call,
+    Failed,
+    Fetch,
+    Fetched,
+    Greeting,
+    Hello,
+    Load,
+    Loaded,
+    Mistake,
+    Sample,
+    Sampled,
+    Steady,
+    TakeSample,
+    Wait,
+    Waited,
+)
+from loadgen.decode import decode
 from loadgen.errors import LoadgenError, SpecError
 from loadgen.facts import facts
-from loadgen.result import SCHEMA
 from loadgen.run import load
-from loadgen.spec import Json, LoadSpec
+from loadgen.spec import checked, checked_request
 from loadgen.steady import steady
 
 
-def _hello(_doc: Json) -> Json:
-    return {"ok": True, "schema": SCHEMA, "version": __version__, "facts": facts()}
+def _hello(_: Hello) -> Greeting:
+    return Greeting(schema=contract.VERSION, version=__version__, facts=facts())
 
 
-def _wait(doc: Json) -> Json:
-    expect = spec.EXPECT("expect", doc.get("expect", {}))
-    deadline_s = spec.number(0.001, 3600)("deadline_s", doc.get("deadline_s", 10))
-    return wait(request_from_json(doc.get("request")), expect, deadline_s)
+def _wait(call: Wait) -> Waited:
+    return wait(Outgoing(checked_request(call.request)), call.expect, call.deadline_s)
 
 
-def _fetch(doc: Json) -> Json:
-    requests = doc.get("requests")
-    if not isinstance(requests, list):
-        raise SpecError("requests: not a list")
-    keep_alive = spec.flag("keep_alive", doc.get("keep_alive", True))
-    answers = fetch([request_from_json(request) for request in requests], keep_alive=keep_alive)
-    return {"ok": True, "answers": answers}
+def _fetch(call: Fetch) -> Fetched:
+    requests = [checked_request(request, f"requests[{at}]") for at, request in enumerate(call.requests)]
+    return Fetched(answers=tuple(fetch([Outgoing(request) for request in requests], keep_alive=call.keep_alive)))
 
 
-def _load(doc: Json) -> Json:
-    begin = doc.get("begin_ns")
-    if begin is not None:
-        spec.number(0, kind=int)("begin_ns", begin)
-    return {"ok": True, "result": load(LoadSpec.from_json(doc.get("spec")), begin)}
+def _load(call: Load) -> Loaded:
+    return Loaded(result=load(checked(call.spec), call.begin_ns))
 
 
-def _sample(doc: Json) -> Json:
-    pid = spec.number(1, kind=int)("pid", doc.get("pid"))
-    pids = proc.tree(pid)
+def _sample(call: TakeSample) -> Sampled:
+    pids = proc.tree(call.pid)
     reading = proc.usage(pids)
-    sample = proc.between({}, reading, proc.memory(reading))
-    if sample is None:
-        raise SpecError(f"pid: there is no process {pid} to be read here")
-    return {"ok": True, "sample": {**sample, "wanting": proc.wanting(pids)}}
+    use = proc.between({}, reading, proc.memory(reading))
+    if use is None:
+        raise SpecError(f"pid: there is no process {call.pid} to be read here")
+    return Sampled(sample=Sample(**msgspec.structs.asdict(use), wanting=proc.wanting(pids)))
 
 
-OPERATIONS: dict[str, Callable[[Json], Json]] = {
-    "hello": _hello,
-    "wait": _wait,
-    "fetch": _fetch,
-    "load": _load,
-    "sample": _sample,
+OPERATIONS: Mapping[type[Call[Any]], Callable[[Any], Struct]] = {
+    Hello: _hello,
+    Wait: _wait,
+    Fetch: _fetch,
+    Load: _load,
+    TakeSample: _sample,
     **lifecycle.OPERATIONS,
-    "steady": steady,
+    Steady: steady,
 }
 
 
-def answer(line: str) -> Json:
+def answer(line: str) -> Struct:
     """The answer to one line. Whatever is wrong with it, or goes wrong, is an answer too."""
     try:
-        doc = json.loads(line)
-        if not isinstance(doc, dict) or doc.get("op") not in OPERATIONS:
-            raise SpecError(f"op: none of {', '.join([*OPERATIONS, 'bye'])}: {line:.100}")
-        return OPERATIONS[doc["op"]](doc)
-    except json.JSONDecodeError as error:
-        return _error("json", str(error))
+        call = decode(line, AnyCall)
+        return OPERATIONS[type(call)](call)
+    except msgspec.DecodeError as error:
+        return _failed("json", str(error))
     except LoadgenError as error:
-        return _error(error.kind, str(error))
+        return _failed(error.kind, str(error))
     except Exception as error:  # the agent outlives its own mistakes; the caller reports them
-        return _error("internal", f"{type(error).__name__}: {error}")
+        return _failed("internal", f"{type(error).__name__}: {error}")
 
 
-def _error(kind: str, message: str) -> Json:
-    return {"ok": False, "error": {"kind": kind, "message": message}}
+def _failed(kind: str, message: str) -> Failed:
+    return Failed(error=Mistake(kind, message))
 
 
 def serve(lines: Iterable[str], out: IO[str]) -> None:
@@ -92,16 +101,16 @@ def serve(lines: Iterable[str], out: IO[str]) -> None:
             continue
         if _is_bye(line):
             break
-        out.write(json.dumps(answer(line), separators=(",", ":")) + "\n")
+        out.write(contract.encode(answer(line)) + "\n")
         out.flush()
 
 
 def _is_bye(line: str) -> bool:
     try:
-        doc: Any = json.loads(line)
-    except json.JSONDecodeError:
+        msgspec.json.decode(line, type=Bye)
+    except msgspec.DecodeError:
         return False
-    return isinstance(doc, dict) and doc.get("op") == "bye"
+    return True
 
 
 def main(_argv: list[str]) -> int:

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import dataclasses
-import json
 import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from loadgen import contract
 from loadgen.affinity import allowed
+from loadgen.contract import CeilingCpus, Ceilings, Expect, LoadResult, LoadSpec, ShapeCeiling, Tls
 from loadgen.errors import EngineError, SpecError
 from loadgen.options import several, whole
 from loadgen.run import load
-from loadgen.spec import Expect, Json, LoadSpec, Tls
-
-SCHEMA = "loadgen-ceiling/1"
+from loadgen.spec import checked
 
 
 @dataclass(frozen=True)
@@ -33,7 +31,7 @@ class Shape:
     tls: bool
 
 
-def measure(shapes: list[Shape], *, duration_s: float, rounds: int) -> Json:
+def measure(shapes: list[Shape], *, duration_s: float, rounds: int) -> Ceilings:
     """The ceiling of each shape: the median requests a second of `rounds` slices, shapes interleaved.
 
     Client and responder are pinned to CPUs of their own where there are two. Raises EngineError, or SpecError.
@@ -48,30 +46,30 @@ def measure(shapes: list[Shape], *, duration_s: float, rounds: int) -> Json:
         }
         specs = [_spec(shape, ports[shape.body_bytes, shape.tls], cert, client, duration_s) for shape in shapes]
         slices = [[load(spec) for spec in specs] for _ in range(rounds)]
-    return {
-        "schema": SCHEMA,
-        "cpus": {"client": client, "responder": server},
-        "duration_s": duration_s,
-        "shapes": [
-            _found(shape, list(results)) for shape, results in zip(shapes, zip(*slices, strict=True), strict=True)
-        ],
-    }
+    return Ceilings(
+        cpus=CeilingCpus(client=client, responder=server),
+        duration_s=duration_s,
+        shapes=tuple(_ceiling(*pair) for pair in zip(shapes, zip(*slices, strict=True), strict=True)),
+    )
 
 
-def _found(shape: Shape, results: list[Json]) -> Json:
-    wrong = next((result["first_error"] for result in results if result["first_error"]), None)
+def _ceiling(shape: Shape, results: Sequence[LoadResult]) -> ShapeCeiling:
+    wrong = next((result.first_error for result in results if result.first_error), None)
     if wrong:
-        raise EngineError(f"the null responder gave a wrong answer: {wrong['detail']}")
-    requests = sum(result["requests"] for result in results)
-    cpu_s = sum(result["client"]["user_s"] + result["client"]["system_s"] for result in results)
-    return {
-        **dataclasses.asdict(shape),
-        "rps": statistics.median(result["rps"] for result in results),
-        "rps_slices": [result["rps"] for result in results],
-        "client_share": statistics.median(result["client"]["share"] for result in results),
-        "client_us_per_request": cpu_s / requests * 1e6,
-        "client_user_us_per_request": sum(result["client"]["user_s"] for result in results) / requests * 1e6,
-    }
+        raise EngineError(f"the null responder gave a wrong answer: {wrong.detail}")
+    requests = sum(result.requests for result in results)
+    user_s = sum(result.client.user_s for result in results)
+    cpu_s = sum(result.client.system_s for result in results) + user_s
+    return ShapeCeiling(
+        connections=shape.connections,
+        body_bytes=shape.body_bytes,
+        tls=shape.tls,
+        rps=statistics.median(result.rps for result in results),
+        rps_slices=tuple(result.rps for result in results),
+        client_share=statistics.median(result.client.share for result in results),
+        client_us_per_request=cpu_s / requests * 1e6,
+        client_user_us_per_request=user_s / requests * 1e6,
+    )
 
 
 def two_cpus() -> tuple[int | None, int | None]:
@@ -90,7 +88,7 @@ def _spec(shape: Shape, port: int, cert: Path | None, cpu: int | None, duration_
         tls=Tls(ca=str(cert) if shape.tls else None),
         cpus=() if cpu is None else (cpu,),
     )
-    return LoadSpec.from_json(spec.to_json())
+    return checked(spec)
 
 
 def certificate(folder: Path) -> Path:
@@ -147,16 +145,16 @@ def main(argv: list[str]) -> int:
     except EngineError as error:
         print(f"loadgen: {error}", file=sys.stderr)
         return 3
-    print(json.dumps(found) if options.json else table(found))
+    print(contract.encode(found) if options.json else table(found))
     return 0
 
 
-def table(found: Json) -> str:
+def table(found: Ceilings) -> str:
     """The ceilings for people."""
     lines = [f"{'':5} {'body':>7} {'connections':>11} {'a second':>10} {'client':>7} {'CPU/request':>12} {'user':>8}"]
     lines += [
-        f"{'https' if s['tls'] else 'http':5} {s['body_bytes']:>7} {s['connections']:>11} {s['rps']:>10,.0f} "
-        f"{s['client_share']:>7.0%} {s['client_us_per_request']:>9.2f} us {s['client_user_us_per_request']:>5.2f} us"
-        for s in found["shapes"]
+        f"{'https' if s.tls else 'http':5} {s.body_bytes:>7} {s.connections:>11} {s.rps:>10,.0f} "
+        f"{s.client_share:>7.0%} {s.client_us_per_request:>9.2f} us {s.client_user_us_per_request:>5.2f} us"
+        for s in found.shapes
     ]
     return "\n".join(lines)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import base64
-import json
 import os
 import re
 import sys
@@ -13,9 +12,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from loadgen import contract
+from loadgen.contract import Connections, Latency, LoadResult, LoadSpec
 from loadgen.errors import LoadgenError, SpecError
 from loadgen.run import load
-from loadgen.spec import Json, LoadSpec
+from loadgen.spec import read_spec
 
 _SCHEME = re.compile("[A-Za-z][A-Za-z0-9+.-]*://")
 CLIENT_BOUND = 0.85  # of a core: above it the generator itself may be the limit
@@ -74,7 +75,7 @@ def parser() -> argparse.ArgumentParser:
 def spec_of(options: argparse.Namespace) -> LoadSpec:
     """The spec that the options mean. Raises SpecError."""
     expected = None if options.expect_body is None else _base64(options.expect_body)
-    return LoadSpec.from_json(
+    return read_spec(
         {
             "url": options.url if _SCHEME.match(options.url) else f"http://{options.url}",
             "method": options.method,
@@ -145,39 +146,35 @@ def progress(spec: LoadSpec, marks: list[int]) -> Iterator[None]:
             thread.join()
 
 
-def summary(result: Json) -> str:
+def summary(spec: LoadSpec, result: LoadResult) -> str:
     """The result for people."""
-    spec, latency, client = result["spec"], result["latency"], result["client"]
-    loop = f"open loop at {spec['rate']:g} a second" if spec["rate"] else "closed loop"
-    checked = "status and body" if spec["expect"]["body"] is not None else "status"
-    bound = "≥ " if client["share"] > CLIENT_BOUND else ""
-    answers = f"{result['requests']:,} answers with the right {checked}"
+    share = result.client.share
+    loop = f"open loop at {spec.rate:g} a second" if spec.rate else "closed loop"
+    checked = "status and body" if spec.expect.body is not None else "status"
+    bound = "≥ " if share > CLIENT_BOUND else ""
+    answers = f"{result.requests:,} answers with the right {checked}"
     lines = [
-        f"{spec['method']} {spec['url']}: {loop}, {spec['connections']} connections, {result['elapsed_s']:.2f} s",
-        f"  throughput   {bound}{result['rps']:,.0f} a second; {answers}",
-        f"  latency      {_latency(latency)}",
+        f"{spec.method} {spec.url}: {loop}, {spec.connections} connections, {result.elapsed_s:.2f} s",
+        f"  throughput   {bound}{result.rps:,.0f} a second; {answers}",
+        f"  latency      {_latency(result.latency)}",
     ]
-    if result["service"]:
-        lines.append(f"  service      {_latency(result['service'])} (from the real sending)")
+    if result.service:
+        lines.append(f"  service      {_latency(result.service)} (from the real sending)")
     lines += [
-        f"  connections  {_connections(result['connections'])}",
+        f"  connections  {_connections(result.connections)}",
         f"  errors       {_errors(result)}",
-        f"  client       {client['share']:.0%} of a core" + (", which limits this figure" if bound else ""),
+        f"  client       {share:.0%} of a core" + (", which limits this figure" if bound else ""),
     ]
-    if unanswered := _unanswered(result):
+    if unanswered := _unanswered(spec, result):
         lines.append(f"  unanswered   {unanswered}")
-    if result["client_late"]:
-        late = result["late"]
-        lines.append(f"  client late  {late['requests']} requests over {late['bound_us']:g} us late: do not trust it")
+    if result.client_late and (late := result.late):
+        lines.append(f"  client late  {late.requests} requests over {late.bound_us:g} us late: do not trust it")
     return "\n".join(lines)
 
 
-def _latency(document: Json) -> str:
-    if not document["count"]:
-        return "none"
-    points = [("mean", document["mean"])]
-    points += [(f"p{p}", us) for p, us in document["percentiles"].items()]
-    return "  ".join(f"{name} {_time(us)}" for name, us in [*points, ("max", document["max"])])
+def _latency(latency: Latency) -> str:
+    points = {"mean": latency.mean, **{f"p{p}": us for p, us in latency.percentiles.items()}, "max": latency.max}
+    return "  ".join(f"{name} {_time(us)}" for name, us in points.items() if us is not None) or "none"
 
 
 def _time(us: float) -> str:
@@ -187,29 +184,28 @@ def _time(us: float) -> str:
     return f"{us / 1e6:.3g} s"
 
 
-def _connections(counts: Json) -> str:
-    text = f"{counts['opened']} opened"
-    if counts["reconnects"]:
-        text += f", {counts['reconnects']:,} of them while it counted"
-    if counts["per_request"]:
-        text += f" ({counts['per_request']:.2g} per answer)"
+def _connections(counts: Connections) -> str:
+    text = f"{counts.opened} opened"
+    if counts.reconnects:
+        text += f", {counts.reconnects:,} of them while it counted"
+    if counts.per_request:
+        text += f" ({counts.per_request:.2g} per answer)"
     return text
 
 
-def _unanswered(result: Json) -> str:
+def _unanswered(spec: LoadSpec, result: LoadResult) -> str:
     """What to say of connections that had no answer; wrk and h2load do not tell."""
-    found = result["unanswered"]
-    if not found or not found["connections"]:
+    silent = result.unanswered
+    if not silent or not silent.connections:
         return ""
-    oldest = f"; the oldest request was open for {_time(found['oldest_us'])}" if found["oldest_us"] else ""
-    return f"{found['connections']} of {result['spec']['connections']} connections while it counted{oldest}"
+    oldest = f"; the oldest request was open for {_time(silent.oldest_us)}" if silent.oldest_us else ""
+    return f"{silent.connections} of {spec.connections} connections while it counted{oldest}"
 
 
-def _errors(result: Json) -> str:
-    counted = [f"{count:,} {kind}" for kind, count in result["errors"].items() if count]
-    if not counted:
-        return "none"
-    return ", ".join(counted) + f"; the first: {result['first_error']['detail']}"
+def _errors(result: LoadResult) -> str:
+    counted = [f"{count:,} {kind}" for kind, count in result.errors.items() if count]
+    first = f"; the first: {result.first_error.detail}" if result.first_error else ""
+    return ", ".join(counted) + first if counted else "none"
 
 
 def main(argv: list[str]) -> int:
@@ -228,6 +224,6 @@ def main(argv: list[str]) -> int:
         return 3
     except KeyboardInterrupt:
         return 130
-    print(json.dumps(result) if options.json else summary(result))
-    fine = result["requests"] and not any(result["errors"].values()) and not _unanswered(result)
+    print(contract.encode(result) if options.json else summary(spec, result))
+    fine = result.requests and not result.wrong and not _unanswered(spec, result)
     return 0 if fine else 1

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import base64
 import socket
 import ssl
 import time
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
-from loadgen import spec as specs
+from msgspec.structs import replace
+
 from loadgen.answer import Answer, Parser
+from loadgen.contract import Answered, ErrorKind, Expect, Problem, Request, Tls, Waited
 from loadgen.errors import ProtocolError
 from loadgen.exchange import request_bytes
-from loadgen.spec import Expect, Json, Tls
 from loadgen.stream import Address, resolve
 from loadgen.target import split
 
@@ -22,38 +21,38 @@ FIRST_PAUSE_S, LAST_PAUSE_S = 0.005, 0.05
 
 
 @dataclass(frozen=True)
-class Request:
-    """One request; `tls` says how to verify an https URL."""
+class Outgoing:
+    """A request on its way: where it goes is found out once."""
 
-    url: str
-    method: str = "GET"
-    headers: tuple[tuple[str, str], ...] = ()
-    body: bytes = b""
-    timeout_s: float = 10.0
-    tls: Tls = field(default_factory=Tls)
+    request: Request
 
     @cached_property
     def address(self) -> Address:
         """Where it goes. Raises SpecError."""
-        return resolve(self.url, self.tls)
+        return resolve(self.request.url, self.request.tls)
 
     def wire(self) -> bytes:
         """The bytes to send."""
-        url = split(self.url)
-        return request_bytes(self.method, url, url.target, self.headers, self.body)
+        url = split(self.request.url)
+        return request_bytes(self.request.method, url, url.target, self.request.headers, self.request.body)
+
+    def within(self, seconds: float) -> Outgoing:
+        """The same with at most so much time."""
+        return Outgoing(replace(self.request, timeout_s=max(min(self.request.timeout_s, seconds), 0.001)))
 
 
 class Failure(Exception):
-    """No answer: `kind` is one of the kinds of error of a LoadResult."""
+    """No answer: why."""
 
-    def __init__(self, kind: str, detail: str) -> None:
+    def __init__(self, kind: ErrorKind, detail: str) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind = kind
         self.detail = detail
 
-    def to_json(self) -> Json:
-        """The error as the agent tells it."""
-        return {"kind": self.kind, "detail": self.detail}
+    @property
+    def problem(self) -> Problem:
+        """The failure as the agent tells it."""
+        return Problem(self.kind, self.detail)
 
 
 def connect(address: Address, timeout_s: float) -> socket.socket:
@@ -74,12 +73,12 @@ def connect(address: Address, timeout_s: float) -> socket.socket:
         raise _failure(error) from error
 
 
-def exchange(sock: socket.socket, request: Request) -> Answer:
+def exchange(sock: socket.socket, outgoing: Outgoing) -> Answer:
     """Send one request on a connection and read its answer. Raises Failure."""
-    deadline = time.monotonic() + request.timeout_s
-    parser = Parser(request.method)
+    deadline = time.monotonic() + outgoing.request.timeout_s
+    parser = Parser(outgoing.request.method)
     try:
-        sock.sendall(request.wire())
+        sock.sendall(outgoing.wire())
         while True:
             sock.settimeout(max(deadline - time.monotonic(), 0.001))
             data = sock.recv(65536)
@@ -93,7 +92,7 @@ def exchange(sock: socket.socket, request: Request) -> Answer:
 
 
 def _failure(error: OSError) -> Failure:
-    kinds: list[tuple[type[OSError], str]] = [
+    kinds: list[tuple[type[OSError], ErrorKind]] = [
         (ConnectionRefusedError, "refused"),
         (TimeoutError, "timeout"),
         (ssl.SSLError, "protocol"),
@@ -101,25 +100,25 @@ def _failure(error: OSError) -> Failure:
     return Failure(next((kind for cls, kind in kinds if isinstance(error, cls)), "reset"), str(error))
 
 
-def fetch(requests: list[Request], *, keep_alive: bool) -> list[Json]:
+def fetch(requests: list[Outgoing], *, keep_alive: bool) -> list[Answered]:
     """The answers in turn, on one connection as far as the server keeps it (and `keep_alive` allows)."""
     sock: socket.socket | None = None
     last: Server | None = None
     addresses: dict[Server, Address] = {}
     answers = []
-    for request in requests:
-        server = _server(request)
+    for outgoing in requests:
+        server = _server(outgoing.request)
         if sock is not None and not (keep_alive and last == server):
             sock.close()
             sock = None
         reused = sock is not None
         try:
-            sock = sock or connect(addresses.setdefault(server, request.address), request.timeout_s)
-            answer = exchange(sock, request)
-            answers.append({**answer_json(answer), "connection_reused": reused, "error": None})
+            sock = sock or connect(addresses.setdefault(server, outgoing.address), outgoing.request.timeout_s)
+            answer = exchange(sock, outgoing)
+            answers.append(_answered(answer, reused=reused))
             kept = answer.keep_alive
         except Failure as failure:
-            answers.append({**_NOTHING, "connection_reused": reused, "error": failure.to_json()})
+            answers.append(Answered(connection_reused=reused, error=failure.problem))
             kept = False
         last = server
         if sock is not None and not kept:
@@ -130,9 +129,6 @@ def fetch(requests: list[Request], *, keep_alive: bool) -> list[Json]:
     return answers
 
 
-_NOTHING: Json = {"status": None, "reason": None, "http_version": None, "headers": [], "body": ""}
-
-
 Server = tuple[str, str, int | None, Tls]
 
 
@@ -141,55 +137,44 @@ def _server(request: Request) -> Server:
     return url.scheme, url.host, url.port, request.tls
 
 
-def answer_json(answer: Answer) -> Json:
-    """The answer as JSON; its body in base64."""
-    return {
-        "status": answer.status,
-        "reason": answer.reason,
-        "http_version": answer.http_version,
-        "headers": [list(pair) for pair in answer.headers],
-        "body": base64.b64encode(answer.body).decode(),
-    }
+def _answered(answer: Answer, *, reused: bool = False) -> Answered:
+    return Answered(
+        status=answer.status,
+        reason=answer.reason,
+        http_version=answer.http_version,
+        headers=tuple(answer.headers),
+        body=answer.body,
+        connection_reused=reused,
+    )
 
 
-def wait(request: Request, expect: Expect, deadline_s: float) -> Json:
-    """Ask until the right answer comes or `deadline_s` is over.
-
-    Times in the result count from the call: `connect_s` to the first connection that was accepted,
-    `seconds` to the end of the right answer (or of the waiting).
-    """
-    address = request.address
+def wait(outgoing: Outgoing, expect: Expect, deadline_s: float) -> Waited:
+    """Ask until the right answer comes or `deadline_s` is over. Raises SpecError where there is nowhere to ask."""
+    address = outgoing.address
     started = time.monotonic()
     connect_s: float | None = None
     attempts, pause = 0, FIRST_PAUSE_S
-    last: Json = {}
-    while (left := deadline_s - (time.monotonic() - started)) > 0:
+    answered: Answered | None = None
+    problem: Problem | None = None
+    right = False
+    while not right and (left := deadline_s - (time.monotonic() - started)) > 0:
         attempts += 1
         try:
             with connect(address, left) as sock:
                 connect_s = connect_s if connect_s is not None else time.monotonic() - started
-                answer = exchange(sock, _within(request, deadline_s - (time.monotonic() - started)))
-            last = {"answer": answer_json(answer), "error": None}
-            if answer.status == expect.status and expect.body in (None, answer.body):
-                return {"ok": True, **_times(attempts, connect_s, started), **last}
+                answer = exchange(sock, outgoing.within(deadline_s - (time.monotonic() - started)))
+            answered, problem = _answered(answer), None
+            right = answer.status == expect.status and expect.body in (None, answer.body)
         except Failure as failure:
-            last = {"answer": None, "error": failure.to_json()}
-        time.sleep(pause)
-        pause = min(pause * 1.5, LAST_PAUSE_S)
-    return {"ok": False, **_times(attempts, connect_s, started), **last}
-
-
-def _within(request: Request, seconds: float) -> Request:
-    timeout_s = max(min(request.timeout_s, seconds), 0.001)
-    return Request(request.url, request.method, request.headers, request.body, timeout_s, request.tls)
-
-
-def _times(attempts: int, connect_s: float | None, started: float) -> Json:
-    return {"attempts": attempts, "connect_s": connect_s, "seconds": time.monotonic() - started}
-
-
-def request_from_json(doc: Any) -> Request:
-    """The checked request. Raises SpecError that names the first wrong field."""
-    names = ("url", "method", "headers", "body", "timeout_s", "tls")
-    request: Request = specs.record(Request, {name: specs.FIELDS[name] for name in names})("request", doc)
-    return request
+            answered, problem = None, failure.problem
+        if not right:
+            time.sleep(pause)
+            pause = min(pause * 1.5, LAST_PAUSE_S)
+    return Waited(
+        ok=right,
+        attempts=attempts,
+        connect_s=connect_s,
+        seconds=time.monotonic() - started,
+        answer=answered,
+        error=problem,
+    )

@@ -6,7 +6,6 @@ verifies certificates. Each runs in one thread, as one process of the built-in g
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import resource
@@ -17,14 +16,16 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from loadgen import histogram, proc, throttle
 from loadgen import slice as builtin
 from loadgen.affinity import pinned
+from loadgen.contract import ERROR_KINDS, ErrorKind, FirstError, LoadResult, LoadSpec, Traffic
 from loadgen.errors import EngineError, SpecError
 from loadgen.exchange import ring
-from loadgen.result import KINDS, SCHEMA, connections
-from loadgen.snapshot import client_bounds, kernel_use, server_use, snapshot, watch
-from loadgen.spec import Json, LoadSpec
+from loadgen.result import connections
+from loadgen.snapshot import bounded_use, kernel_use, server_use, snapshot, watch
 from loadgen.target import split
 
 GRACE_S = 30.0  # over the stretch, until an engine that does not end is killed
@@ -56,20 +57,20 @@ class Found:
 
     requests: int
     latencies: Counter[int]
-    errors: dict[str, int]
+    errors: dict[ErrorKind, int]
     received: int | None
     elapsed_s: float
     per_100ms: list[int]
 
 
-def run_engine(spec: LoadSpec) -> Json:
+def run_engine(spec: LoadSpec) -> LoadResult:
     """The LoadResult of a slice driven by wrk or h2load. Raises EngineError where it cannot do it.
 
     The warm-up is the built-in generator's; the engine then opens connections of its own.
     """
     _refuse_unsupported(spec)
     if spec.warmup_s:
-        warm = dataclasses.replace(spec, engine="builtin", duration_s=spec.warmup_s, warmup_s=0.0, watch_pid=None)
+        warm = replace(spec, engine="builtin", duration_s=spec.warmup_s, warmup_s=0.0, watch_pid=None)
         builtin.run(warm)
     with tempfile.TemporaryDirectory() as folder, pinned(spec.cpus):
         command, read = ENGINES[spec.engine](spec, Path(folder))
@@ -80,46 +81,29 @@ def run_engine(spec: LoadSpec) -> Json:
         after = snapshot(watch(spec.watch_pid))
         found = read()
     user, system = own.ru_utime - used.ru_utime, own.ru_stime - used.ru_stime
-    client = {
-        "user_s": user,
-        "system_s": system,
-        "share": (user + system) / ((after.at - before.at) / 1e9),
-        "involuntary_switches": own.ru_nivcsw - used.ru_nivcsw,
-        **client_bounds(before),
-    }
-    return {
-        **_counted(spec, found),
-        "client": client,
-        "kernel": kernel_use(before, after),
-        "server": server_use(spec.watch_pid, before, after, proc.memory(after.server)),
-        "host": proc.shares(before.cpus, after.cpus),
-        "throttled": throttle.between(before.throttled, after.throttled),
-    }
-
-
-def _counted(spec: LoadSpec, found: Found) -> Json:
-    """The part of a LoadResult that the engine itself counted."""
-    errors = {kind: found.errors.get(kind, 0) for kind in KINDS}
-    kind = next((kind for kind, count in errors.items() if count), None)
-    return {
-        "schema": SCHEMA,
-        "spec": spec.to_json(),
-        "warmup_s": spec.warmup_s,
-        "elapsed_s": found.elapsed_s,
-        "requests": found.requests,
-        "rps": found.requests / found.elapsed_s,
-        "latency": histogram.of_counts(found.latencies),
-        "service": None,
-        "errors": errors,
-        "first_error": kind and {"kind": kind, "detail": f"counted by {spec.engine}, which says no more"},
-        "connections": connections(spec.connections, 0, found.requests, 0),
-        "unanswered": None,
-        "tls": None,
-        "bytes": {"sent": found.requests * ring(spec)[0].size, "received": found.received},
-        "per_100ms": found.per_100ms,
-        "late": None,
-        "client_late": False,
-    }
+    kind = next((kind for kind, count in found.errors.items() if count), None)
+    return LoadResult(
+        spec=spec,
+        warmup_s=spec.warmup_s,
+        elapsed_s=found.elapsed_s,
+        requests=found.requests,
+        rps=found.requests / found.elapsed_s,
+        latency=histogram.of_counts(found.latencies),
+        service=None,
+        errors={kind: found.errors.get(kind, 0) for kind in ERROR_KINDS},
+        first_error=FirstError(kind, f"counted by {spec.engine}, which says no more") if kind else None,
+        connections=connections(spec.connections, 0, found.requests, 0),
+        tls=None,
+        bytes=Traffic(sent=found.requests * ring(spec)[0].size, received=found.received),
+        client=bounded_use(before, user, system, after.at - before.at, own.ru_nivcsw - used.ru_nivcsw),
+        per_100ms=tuple(found.per_100ms),
+        kernel=kernel_use(before, after),
+        late=None,
+        client_late=False,
+        server=server_use(spec.watch_pid, before, after, proc.memory(after.server)),
+        host=proc.shares(before.cpus, after.cpus),
+        throttled=throttle.between(before.throttled, after.throttled),
+    )
 
 
 def _refuse_unsupported(spec: LoadSpec) -> None:

@@ -25,3 +25,9 @@ class EngineError(LoadgenError):
     """A worker process or a second-opinion engine (wrk, h2load) that could not do its work."""
 
     kind = "engine"
+
+
+class StartupError(LoadgenError):
+    """A server that was about to start, and gave no right answer in time."""
+
+    kind = "startup"

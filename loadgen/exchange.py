@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from loadgen.answer import Answer
-from loadgen.spec import Expect, LoadSpec
+from loadgen.contract import ErrorKind, Expect, LoadSpec
 from loadgen.target import Url, split, target
 
 _DATE = re.compile(rb"\r\ndate:[ \t]*([^\r\n]*)\r\n", re.IGNORECASE)
@@ -62,7 +62,7 @@ class Exchange:
         self.fast: bytes | None = None
         self._lo = self._hi = 0
 
-    def wrong(self, answer: Answer) -> tuple[str, str] | None:
+    def wrong(self, answer: Answer) -> tuple[ErrorKind, str] | None:
         """The kind of error and its detail, or None for the expected answer."""
         if answer.status != self.expect.status:
             return "status", f"status {answer.status}, expected {self.expect.status}: {answer.body[:200]!r}"

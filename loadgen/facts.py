@@ -9,36 +9,36 @@ from pathlib import Path
 
 from loadgen import limits
 from loadgen.affinity import allowed
-from loadgen.spec import Json
+from loadgen.contract import Machine
 
 CPU = Path("/sys/devices/system/cpu")
 CGROUP = Path("/sys/fs/cgroup")
 
 
-def facts() -> Json:
+def facts() -> Machine:
     """Everything about the machine that a figure may depend on."""
     cpuinfo = _text(Path("/proc/cpuinfo")) or ""
-    return {
-        "kernel": platform.release(),
-        "system": platform.system(),
-        "machine": platform.machine(),
-        "cpu_model": _cpu_model(cpuinfo),
-        "cpus_online": os.cpu_count(),
-        "affinity": allowed() or None,
-        "smt_siblings": _siblings(),
-        "governor": _text(CPU / "cpu0" / "cpufreq" / "scaling_governor"),
-        "memory_bytes": _memory(),
-        "memory_available_bytes": _meminfo("MemAvailable"),
-        "libc": _libc(),
-        "python": platform.python_version(),
-        "implementation": platform.python_implementation(),
-        "gil": getattr(sys, "_is_gil_enabled", lambda: True)(),
-        "cgroup_cpus": _quota(),
-        "limits": limits.read("self"),
-        "load_average": _load(),
-        "hypervisor": " hypervisor" in cpuinfo if cpuinfo else None,
-        "clocksource": _text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
-    }
+    return Machine(
+        kernel=platform.release(),
+        system=platform.system(),
+        machine=platform.machine(),
+        cpu_model=_cpu_model(cpuinfo),
+        cpus_online=os.cpu_count(),
+        affinity=tuple(allowed()) or None,
+        smt_siblings=_siblings(),
+        governor=_text(CPU / "cpu0" / "cpufreq" / "scaling_governor"),
+        memory_bytes=_memory(),
+        memory_available_bytes=_meminfo("MemAvailable"),
+        libc=_libc(),
+        python=platform.python_version(),
+        implementation=platform.python_implementation(),
+        gil=getattr(sys, "_is_gil_enabled", lambda: True)(),
+        cgroup_cpus=_quota(),
+        limits=limits.read("self"),
+        load_average=_load(),
+        hypervisor=" hypervisor" in cpuinfo if cpuinfo else None,
+        clocksource=_text(Path("/sys/devices/system/clocksource/clocksource0/current_clocksource")),
+    )
 
 
 def _text(path: Path) -> str | None:
@@ -58,11 +58,11 @@ def _cpu_model(cpuinfo: str) -> str | None:
     return platform.processor() or None
 
 
-def _siblings() -> list[str] | None:
+def _siblings() -> tuple[str, ...] | None:
     """The groups of logical CPUs that share a core, e.g. ["0,4", "1,5"]; one CPU a group without SMT."""
     paths = sorted(CPU.glob("cpu[0-9]*/topology/thread_siblings_list"))
     groups = {text for path in paths if (text := _text(path))}
-    return sorted(groups) or None
+    return tuple(sorted(groups)) or None
 
 
 def _memory() -> int | None:
@@ -97,8 +97,8 @@ def _quota() -> float | None:
     return int(quota) / int(period) if quota.isdigit() and period.isdigit() else None
 
 
-def _load() -> list[float] | None:
+def _load() -> tuple[float, ...] | None:
     try:
-        return list(os.getloadavg())
+        return os.getloadavg()
     except OSError:
         return None

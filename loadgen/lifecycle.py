@@ -11,74 +11,70 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from time import monotonic_ns
+from typing import Any
 
-from loadgen import proc, spec
+from msgspec import Struct
+
+from loadgen import proc
 from loadgen.answer import Answer, Parser
-from loadgen.client import Failure, Request, connect, exchange, request_from_json
-from loadgen.errors import ProtocolError, SpecError
-from loadgen.spec import Expect, Json
+from loadgen.client import Failure, Outgoing, connect, exchange
+from loadgen.contract import (
+    Begun,
+    Call,
+    Clock,
+    Clocks,
+    End,
+    ErrorKind,
+    Expect,
+    Fate,
+    Fates,
+    Question,
+    Signal,
+    Signalled,
+    Startup,
+    Watch,
+    Watched,
+)
+from loadgen.errors import ProtocolError, SpecError, StartupError
+from loadgen.spec import checked_question
 
 POLL_S = 0.0005
-SIGNALS = ("SIGTERM", "SIGINT", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2", "SIGWINCH", "SIGKILL")
-MOMENT = spec.number(0, kind=int)
-FILL = spec.number(0, 4095, kind=int)
-
-
-@dataclass(frozen=True)
-class Fate:
-    """What became of a connection. `end`: answered, status, wrong_body, protocol, cut (closed before the answer was
-    whole), closed (nothing was asked), reset, refused, open (until watching ended) or not_kept (closed at once)."""
-
-    end: str
-    end_ns: int
-    sent_ns: int | None = None
-    first_byte_ns: int | None = None
-    bytes: int = 0
-    status: int | None = None
-    kept: bool = False  # after a whole answer: for more requests
 
 
 @dataclass(frozen=True)
 class Asked:
-    """A request and its right answer."""
+    """A request on its way, and its right answer."""
 
-    request: Request
+    outgoing: Outgoing
     expect: Expect
 
     @classmethod
-    def from_json(cls, field: str, doc: object) -> Asked:
-        """Raises SpecError."""
-        if not isinstance(doc, dict):
-            raise SpecError(f"{field}: not an object with request and expect")
-        return cls(request_from_json(doc.get("request")), spec.EXPECT(f"{field}.expect", doc.get("expect", {})))
+    def of(cls, question: Question, field: str) -> Asked:
+        """Raises SpecError that names the field of a request that cannot be sent."""
+        return cls(Outgoing(checked_question(question, field).request), question.expect)
 
 
-def clock(_doc: Json) -> Json:
+def clock(_: Clock) -> Clocks:
     """This kernel's clocks, read together."""
     before, wall, after = monotonic_ns(), time.time_ns(), monotonic_ns()
-    return {"ok": True, "monotonic_ns": (before + after) // 2, "wall_ns": wall}
+    return Clocks(monotonic_ns=(before + after) // 2, wall_ns=wall)
 
 
-def send_signal(doc: Json) -> Json:
-    """Signal `pid`, or all of its process group, at `at_ns`: the moments before and after kill(2).
+def send_signal(call: Signal) -> Signalled:
+    """Signal a process or its group, as `contract.Signal` says.
 
     Where the process is PID 1 of this namespace, it may take this one along: the answer then never comes.
     """
-    pid = spec.number(1, kind=int)("pid", doc.get("pid"))
-    name = doc.get("name")
-    if name not in SIGNALS:
-        raise SpecError(f"name: {name!r:.40} is none of {', '.join(SIGNALS)}")
-    group = spec.flag("group", doc.get("group", False))
-    number = getattr(signal, name)
-    pids = _group(pid) if group else (pid,)
-    sleep_until(MOMENT("at_ns", doc.get("at_ns")))
+    number = getattr(signal, call.name)
+    pids = _group(call.pid) if call.group else (call.pid,)
+    sleep_until(call.at_ns)
     before = monotonic_ns()
     reached = sum([_kill(pid, number) for pid in pids])
-    return {"ok": True, "before_ns": before, "after_ns": monotonic_ns(), "processes": reached}
+    return Signalled(before_ns=before, after_ns=monotonic_ns(), processes=reached)
 
 
 def _kill(pid: int, number: int) -> bool:
@@ -108,27 +104,17 @@ class Moments:
     until: int
 
     @classmethod
-    def from_json(cls, doc: Json) -> Moments:
-        """Raises SpecError."""
-        signal, until, lead, queue, after = (
-            MOMENT(name, doc.get(name)) for name in ("signal_ns", "until_ns", "lead_ns", "queue_ns", "after_ns")
-        )
-        return cls(signal - lead, signal - (lead + queue) // 2, signal - queue, signal, signal + after, until)
+    def of(cls, call: Watch) -> Moments:
+        """Those that a call means."""
+        at, between = call.signal_ns, (call.lead_ns + call.queue_ns) // 2
+        return cls(at - call.lead_ns, at - between, at - call.queue_ns, at, at + call.after_ns, call.until_ns)
 
 
-def watch(doc: Json) -> Json:
-    """Watch five connections of a server around a signal that is sent at `signal_ns`, at most until `until_ns`.
-
-    `slow` is asked `lead_ns` before the signal, so that it is in flight. `fill` more connections then ask for the same,
-    so that nothing is left that could serve; behind them one is `queued`: it asks for `quick` `queue_ns` before the
-    signal. Two connections have been kept after an answer to `quick`: one stays idle, the other asks again `after_ns`
-    after the signal, when a new one asks too. `received_ns`: when the server had read the whole of `slow` from its
-    socket, at most `signal_ns`; null where the kernel does not tell.
-    """
-    slow, quick = Asked.from_json("slow", doc.get("slow")), Asked.from_json("quick", doc.get("quick"))
-    at, fill = Moments.from_json(doc), FILL("fill", doc.get("fill"))
+def watch(call: Watch) -> Watched:
+    """Watch five connections of a server around a signal, as `contract.Watch` says. Raises Failure, SpecError."""
+    slow, quick, at = Asked.of(call.slow, "slow"), Asked.of(call.quick, "quick"), Moments.of(call)
     with contextlib.ExitStack() as stack:
-        threads = stack.enter_context(ThreadPoolExecutor(5 + fill))
+        threads = stack.enter_context(ThreadPoolExecutor(5 + call.fill))
         silent, kept = (_kept(quick, at.signal, stack) for _ in range(2))
         sleep_until(at.slow)
         sock = stack.enter_context(_connected(slow, at.until))
@@ -139,21 +125,19 @@ def watch(doc: Json) -> Json:
             "kept": threads.submit(_again, kept, quick, at.after, at.until),
             "new": threads.submit(_fresh, quick, at.after, at.until),
         }
-        for _ in range(fill):
+        for _ in range(call.fill):
             threads.submit(_fresh, slow, at.fill, at.until)
         received = _read_by_server(sock, at.signal)
-        fates = {name: asdict(future.result()) for name, future in futures.items()}
-    return {"ok": True, "received_ns": received, "connections": fates}
+        fates = Fates(**{name: future.result() for name, future in futures.items()})
+    return Watched(received_ns=received, connections=fates)
 
 
-def startup(doc: Json) -> Json:
-    """Ask a server that is about to start until it answers right, at most until `until_ns`; then nine times more.
+def startup(call: Startup) -> Begun:
+    """Ask a server that is about to start, as `contract.Startup` says.
 
-    It is then left alone for `idle_ns`, before this returns. `accepted_ns`: when a connection was first made;
-    `latencies_us`: of ten answers, each from its own sending.
+    Raises StartupError where no right answer came in time, and SpecError.
     """
-    asked, until = Asked.from_json("quick", doc.get("quick")), MOMENT("until_ns", doc.get("until_ns"))
-    idle_ns = MOMENT("idle_ns", doc.get("idle_ns", 0))
+    asked, until = Asked.of(call.quick, "quick"), call.until_ns
     accepted: int | None = None
     error = "no connection"
     while monotonic_ns() < until:
@@ -163,18 +147,18 @@ def startup(doc: Json) -> Json:
                 latency, keeps = _timed(sock, asked)
                 answered = monotonic_ns()
                 more = list(_timed_more(sock if keeps else None, asked, until))
-            time.sleep(idle_ns / 1e9)
-            return {"ok": True, "accepted_ns": accepted, "answered_ns": answered, "latencies_us": [latency, *more]}
+            time.sleep(call.idle_ns / 1e9)
+            return Begun(accepted_ns=accepted, answered_ns=answered, latencies_us=(latency, *more))
         except Failure as failure:
             error = str(failure)
         time.sleep(2 * POLL_S)
-    return {"ok": False, "error": {"kind": "startup", "message": error}}
+    raise StartupError(error)
 
 
 def _timed(sock: socket.socket, asked: Asked) -> tuple[float, bool]:
     """µs to a right answer, and whether the connection is kept. Raises Failure."""
     began = monotonic_ns()
-    answer = exchange(sock, asked.request)
+    answer = exchange(sock, asked.outgoing)
     if _right(answer, asked.expect) != "answered":
         raise Failure("status", f"status {answer.status}: {answer.body[:60]!r}")
     return (monotonic_ns() - began) / 1000, answer.keep_alive
@@ -190,7 +174,7 @@ def _timed_more(kept: socket.socket | None, asked: Asked, until: int) -> Iterato
 def _kept(asked: Asked, until: int, stack: contextlib.ExitStack) -> socket.socket | None:
     """A connection after one answer; None where the server does not keep it. Raises Failure, SpecError."""
     sock = stack.enter_context(_connected(asked, until))
-    answer = exchange(sock, asked.request)
+    answer = exchange(sock, asked.outgoing)
     if _right(answer, asked.expect) != "answered":
         raise SpecError(f"quick: the server answered {answer.status} {answer.body[:60]!r}")
     if answer.keep_alive:
@@ -201,7 +185,7 @@ def _kept(asked: Asked, until: int, stack: contextlib.ExitStack) -> socket.socke
 
 def _connected(asked: Asked, until: int) -> socket.socket:
     """Raises Failure."""
-    return connect(asked.request.address, _left(until))
+    return connect(asked.outgoing.address, _left(until))
 
 
 def _left(until: int) -> float:
@@ -211,11 +195,12 @@ def _left(until: int) -> float:
 
 def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
     """Ask on a connection and follow the answer to its end. The connection is closed where it is not kept."""
-    parser = Parser(asked.request.method)
-    sent, first, size, end, status, keeps = monotonic_ns(), None, 0, "", None, False
+    parser = Parser(asked.outgoing.request.method)
+    end: End | None = None
+    sent, first, size, status, keeps = monotonic_ns(), None, 0, None, False
     try:
-        sock.sendall(asked.request.wire())
-        while not end:
+        sock.sendall(asked.outgoing.wire())
+        while end is None:
             sock.settimeout(_left(until))
             data = sock.recv(65536)
             size += len(data)
@@ -235,7 +220,7 @@ def converse(sock: socket.socket, asked: Asked, until: int) -> Fate:
     return fate
 
 
-def _right(answer: Answer, expect: Expect) -> str:
+def _right(answer: Answer, expect: Expect) -> End:
     if answer.status != expect.status:
         return "status"
     return "answered" if expect.body in (None, answer.body) else "wrong_body"
@@ -245,12 +230,13 @@ def idle(sock: socket.socket | None, until: int) -> Fate:
     """Wait for the other side to end a connection on which nothing is asked."""
     if sock is None:
         return Fate("not_kept", monotonic_ns())
-    size, end = 0, ""
-    while not end:
+    end: End | None = None
+    size = 0
+    while end is None:
         try:
             sock.settimeout(_left(until))
             size += len(data := sock.recv(65536))
-            end = "" if data else "closed"
+            end = None if data else "closed"
         except TimeoutError:
             end = "open"
         except OSError:
@@ -271,7 +257,16 @@ def _fresh(asked: Asked, at: int, until: int) -> Fate:
         with _connected(asked, until) as sock:
             return converse(sock, asked, until)
     except Failure as failure:
-        return Fate({"timeout": "open"}.get(failure.kind, failure.kind), monotonic_ns())
+        return Fate(_UNCONNECTED[failure.kind], monotonic_ns())
+
+
+_UNCONNECTED: Mapping[ErrorKind, End] = {
+    "refused": "refused",
+    "timeout": "open",
+    "reset": "reset",
+    "protocol": "protocol",
+}
+"""The ends of connections that could not be made."""
 
 
 def _read_by_server(sock: socket.socket, until: int) -> int | None:
@@ -296,4 +291,9 @@ def sleep_until(at: int) -> None:
             time.sleep((left - 500_000) / 1e9)
 
 
-OPERATIONS = {"clock": clock, "signal": send_signal, "startup": startup, "watch": watch}
+OPERATIONS: Mapping[type[Call[Any]], Callable[[Any], Struct]] = {
+    Clock: clock,
+    Signal: send_signal,
+    Startup: startup,
+    Watch: watch,
+}

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from itertools import count
 from time import perf_counter_ns
 
+from loadgen.contract import LoadSpec
 from loadgen.pool import Pool
-from loadgen.spec import LoadSpec
-from loadgen.tally import Unanswered
+from loadgen.tally import Silent
 
 NEVER = 2**63 - 1
 LATE_NS = 1_000_000  # a request is late when the generator came to it over 1 ms after its time
@@ -23,7 +23,7 @@ def schedule(spec: LoadSpec, begin: int, end: int) -> Iterator[int]:
 
     Constant: one every 1/rate seconds, without drift. Poisson: exponential gaps from `seed`.
     """
-    assert spec.rate is not None  # held by LoadSpec.from_json
+    assert spec.rate is not None  # held by spec.checked
     gap = 1e9 / spec.rate
     constant = (begin + int(i * gap) for i in count())
     for time in constant if spec.arrivals == "constant" else _poisson(random.Random(spec.seed), begin, gap):
@@ -89,9 +89,9 @@ class Arrivals:
             due = self._queue.popleft()
             self._pool.count(due, "timeout", f"no connection was free for {self._timeout_ns / 1e9:g} s")
 
-    def unanswered(self, begin: int, end: int) -> Unanswered:
+    def silent(self, begin: int, end: int) -> Silent:
         """As the pool's; a request that waits for a free connection is open, too."""
-        found = self._pool.unanswered(begin, end)
+        found = self._pool.silent(begin, end)
         queued = end - self._queue[0] if self._queue else None
         oldest = max((age for age in (found.oldest_ns, queued) if age is not None), default=None)
         return dataclasses.replace(found, oldest_ns=oldest)

@@ -7,9 +7,10 @@ from collections.abc import Callable
 from time import perf_counter_ns
 
 from loadgen.answer import MAX_BODY, Answer, Parser
+from loadgen.contract import ErrorKind, FirstError
 from loadgen.errors import ProtocolError
 from loadgen.exchange import Exchange
-from loadgen.tally import Tally, Unanswered
+from loadgen.tally import Silent, Tally
 from loadgen.wires import Wires
 
 MAX_READ = 65536
@@ -179,7 +180,7 @@ class Pool:
         else:
             self._resend(fd, "closed_early", "a kept connection closed before the answer's first byte")
 
-    def _resend(self, fd: int, kind: str, detail: str) -> None:
+    def _resend(self, fd: int, kind: ErrorKind, detail: str) -> None:
         """A kept connection closed before the first byte of an answer: ask once more, on a new one.
 
         RFC 9110, 9.2.2, allows it for idempotent methods: a server may close a kept connection at any
@@ -206,7 +207,7 @@ class Pool:
         self._open_later(self.exchange[fd], None)
         self.drop(fd)
 
-    def fail(self, fd: int, kind: str, detail: str) -> None:
+    def fail(self, fd: int, kind: ErrorKind, detail: str) -> None:
         """Count an error of the request in flight; its connection is replaced after a pause."""
         self.count(self.due.get(fd, self.counted_from), kind, detail)
         self._open_later(self.exchange[fd].next, self._asked_since(fd))
@@ -225,18 +226,18 @@ class Pool:
     def _open_later(self, exchange: Exchange, asked: int | None) -> None:
         self._down.append((perf_counter_ns() + PAUSE_NS, exchange, asked))
 
-    def unanswered(self, begin: int, end: int) -> Unanswered:
+    def silent(self, begin: int, end: int) -> Silent:
         """What had no answer in a stretch that lasted from `begin` to `end`, which is now."""
         asked = [self._asked.get(fd, started) for fd, started in self.started.items()]
         asked += [since for _, _, since in self._down if since is not None]
         oldest = min(self.due.values(), default=None)
-        return Unanswered(sum(since < begin for since in asked), None if oldest is None else end - oldest)
+        return Silent(sum(since < begin for since in asked), None if oldest is None else end - oldest)
 
-    def count(self, due: int, kind: str, detail: str) -> None:
+    def count(self, due: int, kind: ErrorKind, detail: str) -> None:
         """Count an error of a request that was due then."""
         if due >= self.counted_from:
             self.tally.errors[kind] += 1
-            self.tally.first_error = self.tally.first_error or (kind, detail)
+            self.tally.first_error = self.tally.first_error or FirstError(kind, detail)
 
     def drop(self, fd: int) -> None:
         """Close a connection and forget it."""

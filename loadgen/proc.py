@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from loadgen.spec import Json
+from loadgen.contract import CpuShares, ServerUse
 
 PROC = Path("/proc")
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -196,7 +196,7 @@ def memory(reading: Reading) -> Memory:
     )
 
 
-def between(before: Reading, after: Reading, now: Memory) -> Json | None:
+def between(before: Reading, after: Reading, now: Memory) -> ServerUse | None:
     """What a tree used from one reading to another; None where it could not be read.
 
     `cpu_s` is the sum of
@@ -219,33 +219,33 @@ def between(before: Reading, after: Reading, now: Memory) -> Json | None:
     user, reaped_user = _grown(before, after, "user_s"), _grown(before, after, "reaped_user_s")
     system, reaped_system = _grown(before, after, "system_s"), _grown(before, after, "reaped_system_s")
     ended_s = max(0.0, reaped_user + reaped_system - sum(usage.life_s for usage in gone))
-    return {
-        "cpu_s": _grown(before, after, "cpu_ns") / 1e9 + ended_s,
-        "user_s": user + max(0.0, reaped_user - sum(usage.user_s + usage.reaped_user_s for usage in gone)),
-        "system_s": system + max(0.0, reaped_system - sum(usage.system_s + usage.reaped_system_s for usage in gone)),
-        "rss_bytes": now.rss,
-        "pss_bytes": now.pss,
-        "peak_rss_bytes": now.peak_rss,
-        "processes": len(lives),
-        "born": len(born),
-        "ended": len((lived | born) - lives),
-        "ended_s": ended_s,
-        "unwaiting": sum(after[key].unwaiting for key in lives),
-        "threads": sum(usage.threads for usage in after.values()),
-        "voluntary_switches": int(_grown(before, after, "voluntary")),
-        "involuntary_switches": int(_grown(before, after, "involuntary")),
-        "cpus": _cpus((*before.values(), *after.values())),
-    }
+    return ServerUse(
+        cpu_s=_grown(before, after, "cpu_ns") / 1e9 + ended_s,
+        user_s=user + max(0.0, reaped_user - sum(usage.user_s + usage.reaped_user_s for usage in gone)),
+        system_s=system + max(0.0, reaped_system - sum(usage.system_s + usage.reaped_system_s for usage in gone)),
+        rss_bytes=now.rss,
+        pss_bytes=now.pss,
+        peak_rss_bytes=now.peak_rss,
+        processes=len(lives),
+        born=len(born),
+        ended=len((lived | born) - lives),
+        ended_s=ended_s,
+        unwaiting=sum(after[key].unwaiting for key in lives),
+        threads=sum(usage.threads for usage in after.values()),
+        voluntary_switches=int(_grown(before, after, "voluntary")),
+        involuntary_switches=int(_grown(before, after, "involuntary")),
+        cpus=_cpus((*before.values(), *after.values())),
+    )
 
 
 def _living(reading: Reading) -> set[tuple[int, int]]:
     return {key for key, usage in reading.items() if usage.living}
 
 
-def _cpus(usages: Iterable[Usage]) -> list[int] | None:
+def _cpus(usages: Iterable[Usage]) -> tuple[int, ...] | None:
     """The CPUs that any thread may run on; None where the kernel does not tell."""
     found = {cpu for text in frozenset[str]().union(*(usage.allowed for usage in usages)) for cpu in listed(text)}
-    return sorted(found) or None
+    return tuple(sorted(found)) or None
 
 
 def listed(text: str) -> Iterator[int]:
@@ -283,13 +283,15 @@ def cpu_ticks() -> dict[str, tuple[int, int, int]]:
     return ticks
 
 
-def shares(before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]) -> Json | None:
+def shares(
+    before: dict[str, tuple[int, int, int]], after: dict[str, tuple[int, int, int]]
+) -> dict[str, CpuShares] | None:
     """Busy and steal share of each CPU between two readings of `cpu_ticks`; None without any."""
     spans = {name: [b - a for a, b in zip(before[name], after[name], strict=True)] for name in before if name in after}
     if not spans:
         return None
     return {
-        name: {"busy": busy / total, "steal": steal / total}
+        name: CpuShares(busy=max(0, busy) / total, steal=max(0, steal) / total)
         for name, (busy, steal, total) in spans.items()
         if total > 0
     }

@@ -9,15 +9,15 @@ from time import perf_counter_ns
 
 from loadgen import proc
 from loadgen.affinity import pinned
+from loadgen.contract import LoadResult, LoadSpec
 from loadgen.exchange import ring
 from loadgen.loops import TICK_NS, closed_loop, drain, open_loop
 from loadgen.openloop import Arrivals, schedule
 from loadgen.pool import Pool
 from loadgen.result import Open, Stretch, result
 from loadgen.snapshot import Snapshot, Watched, snapshot, watch
-from loadgen.spec import Json, LoadSpec
 from loadgen.stream import resolve
-from loadgen.tally import Unanswered
+from loadgen.tally import Silent
 from loadgen.wires import Wires
 
 LISTING_NS = 20_000_000  # so long before the stretch the server's tree is listed, which takes milliseconds
@@ -25,7 +25,7 @@ LONGER = 4  # a warm-up is longer by at most so many times its own length …
 LONGER_NS = 2_000_000_000  # … and by at most so much
 
 
-def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None) -> Json:
+def run(spec: LoadSpec, begin: int | None = None, marks: list[int] | None = None) -> LoadResult:
     """Run the slice and return its LoadResult. `begin` (perf_counter_ns): when to start the warm-up.
 
     `marks` gets, while the stretch runs, the number of right answers so far, every 10 ms.
@@ -55,8 +55,8 @@ def _closed(spec: LoadSpec, pool: Pool, begin: int | None, marks: list[int]) -> 
     before = snapshot(watched)
     closed_loop(pool, before.at + _ns(spec.duration_s), marks)
     end = perf_counter_ns()
-    unanswered = pool.unanswered(before.at, end)
-    return _stretch(spec, pool, before, (before.at - began, end - before.at), marks, opened, unanswered)
+    silent = pool.silent(before.at, end)
+    return _stretch(spec, pool, before, (before.at - began, end - before.at), marks, opened, silent)
 
 
 def _warm_up(spec: LoadSpec, pool: Pool, began: int, longer: int) -> Watched:
@@ -69,7 +69,7 @@ def _warm_up(spec: LoadSpec, pool: Pool, began: int, longer: int) -> Watched:
     pool.open_all(spec.connections)
     opened = now = perf_counter_ns()
     closed_loop(pool, start - LISTING_NS, [])
-    while pool.unanswered(opened, now).connections and (now := perf_counter_ns()) < start + longer - LISTING_NS:
+    while pool.silent(opened, now).connections and (now := perf_counter_ns()) < start + longer - LISTING_NS:
         closed_loop(pool, now + TICK_NS, [])
         pool.tick(now)
         until = perf_counter_ns() + LISTING_NS
@@ -96,10 +96,10 @@ def _open(spec: LoadSpec, pool: Pool, begin: int | None, marks: list[int]) -> St
     opened = pool.wires.opened
     before = snapshot(watched)
     open_loop(pool, arrivals, end, marks)
-    unanswered = arrivals.unanswered(start, end)
+    silent = arrivals.silent(start, end)
     open_ = Open(len(pool.tally.latencies), arrivals.late, arrivals.late_max)
     drain(pool, arrivals, end + 2 * _ns(spec.timeout_s))
-    return _stretch(spec, pool, before, (start - begin, end - start), marks, opened, unanswered, open_)
+    return _stretch(spec, pool, before, (start - begin, end - start), marks, opened, silent, open_)
 
 
 def _stretch(
@@ -109,14 +109,14 @@ def _stretch(
     lasted: tuple[int, int],
     marks: list[int],
     opened: int,
-    unanswered: Unanswered,
+    silent: Silent,
     open_: Open | None = None,
 ) -> Stretch:
     """`lasted`: ns of the warm-up, and of the stretch."""
     after = snapshot(watch(spec.watch_pid))
     pool.settle_bytes()
     memory = proc.memory(after.server)
-    return Stretch(before, after, *lasted, pool.tally, marks, opened, pool.wires.opened, memory, unanswered, open_)
+    return Stretch(before, after, *lasted, pool.tally, marks, opened, pool.wires.opened, memory, silent, open_)
 
 
 def _ns(seconds: float) -> int:

@@ -6,8 +6,10 @@ import resource
 from dataclasses import dataclass
 from time import perf_counter_ns
 
+from msgspec.structs import replace
+
 from loadgen import affinity, limits, proc, throttle
-from loadgen.spec import Json
+from loadgen.contract import ClientUse, KernelCounts, ServerUse
 
 
 @dataclass(frozen=True)
@@ -56,34 +58,34 @@ def snapshot(watched: Watched) -> Snapshot:
     )
 
 
-def client_use(before: Snapshot, after: Snapshot) -> Json:
+def client_use(before: Snapshot, after: Snapshot) -> ClientUse:
     """The generator's own CPU, and what bounds it; `share` is CPU over wall time."""
     user, system = after.user_s - before.user_s, after.system_s - before.system_s
-    return {
-        "user_s": user,
-        "system_s": system,
-        "share": (user + system) / max((after.at - before.at) / 1e9, 1e-9),
-        "involuntary_switches": after.involuntary - before.involuntary,
-        **client_bounds(after),
-    }
+    return bounded_use(after, user, system, after.at - before.at, after.involuntary - before.involuntary)
 
 
-def client_bounds(now: Snapshot) -> Json:
-    """The CPUs that the generator may run on (None: not told), and its limits."""
-    return {"cpus": now.allowed or None, "limits": limits.read("self")}
+def bounded_use(now: Snapshot, user_s: float, system_s: float, elapsed_ns: int, involuntary: int) -> ClientUse:
+    """CPU of a generator that is bounded as this process is at that reading."""
+    return ClientUse(
+        user_s=user_s,
+        system_s=system_s,
+        share=(user_s + system_s) / max(elapsed_ns / 1e9, 1e-9),
+        involuntary_switches=involuntary,
+        cpus=tuple(now.allowed) or None,
+        limits=limits.read("self"),
+    )
 
 
-def server_use(pid: int | None, before: Snapshot, after: Snapshot, memory: proc.Memory) -> Json | None:
+def server_use(pid: int | None, before: Snapshot, after: Snapshot, memory: proc.Memory) -> ServerUse | None:
     """What the tree of `pid` used, and what bounds it; None where it could not be read."""
     used = proc.between(before.server, after.server, memory)
-    return None if used is None else {**used, "limits": limits.read(str(pid))}
+    return None if used is None else replace(used, limits=limits.read(str(pid)))
 
 
-def kernel_use(before: Snapshot, after: Snapshot) -> Json | None:
+def kernel_use(before: Snapshot, after: Snapshot) -> KernelCounts | None:
     """What the network namespace counted; None where there is no /proc/net/snmp."""
     if before.kernel is None or after.kernel is None:
         return None
-    return {
-        "passive_opens": after.kernel[0] - before.kernel[0],
-        "retransmits": after.kernel[1] - before.kernel[1],
-    }
+    return KernelCounts(
+        passive_opens=after.kernel[0] - before.kernel[0], retransmits=after.kernel[1] - before.kernel[1]
+    )

@@ -10,44 +10,45 @@ import contextlib
 import select
 import socket
 import threading
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from itertools import count
 from time import monotonic_ns
+from typing import Literal
 
-from loadgen import spec
 from loadgen.client import Failure, connect
-from loadgen.errors import SpecError
-from loadgen.lifecycle import MOMENT, Asked, converse, sleep_until
-from loadgen.spec import Json
+from loadgen.contract import Accounted, Arrival, End, ErrorKind, Steady
+from loadgen.lifecycle import Asked, converse, sleep_until
 
-KINDS = {"cut": "closed_early", "open": "timeout"}
+Kind = ErrorKind | Literal[""]
+KINDS: Mapping[End, Kind] = {
+    "answered": "",
+    "cut": "closed_early",
+    "open": "timeout",
+    "reset": "reset",
+    "protocol": "protocol",
+    "status": "status",
+    "wrong_body": "wrong_body",
+}
+"""What the end of an exchange counts as."""
 
 
-def steady(doc: Json) -> Json:
-    """Ask `rate` times a second from `begin_ns` to `end_ns`: the first target, from `switch_ns` on the last one.
-
-    `requests`: [due_ns, end_ns, kind] of each, kind "" for a right answer. At most `connections` are in flight; one
-    that finds none free waits, and its time counts from when it was due.
-    """
-    targets = doc.get("targets")
-    if not isinstance(targets, list) or not 1 <= len(targets) <= 2:
-        raise SpecError("targets: one or two of them")
-    asked = [Asked.from_json(f"targets[{at}]", target) for at, target in enumerate(targets)]
-    begin, end = MOMENT("begin_ns", doc.get("begin_ns")), MOMENT("end_ns", doc.get("end_ns"))
-    gap = int(1e9 / spec.number(0.1, 1000)("rate", doc.get("rate")))
-    client = _Client(asked, MOMENT("switch_ns", doc.get("switch_ns", end)), range(begin, end, gap))
-    connections = spec.number(1, 256, int)("connections", doc.get("connections", 16))
-    with ThreadPoolExecutor(connections) as threads:
-        for future in [threads.submit(client.run) for _ in range(connections)]:
+def steady(call: Steady) -> Accounted:
+    """Ask steadily, as `contract.Steady` says. Raises SpecError."""
+    asked = [Asked.of(target, f"targets[{at}]") for at, target in enumerate(call.targets)]
+    switch = call.end_ns if call.switch_ns is None else call.switch_ns
+    client = _Client(asked, switch, range(call.begin_ns, call.end_ns, int(1e9 / call.rate)))
+    with ThreadPoolExecutor(call.connections) as threads:
+        for future in [threads.submit(client.run) for _ in range(call.connections)]:
             future.result()
-    return {"ok": True, "requests": sorted(client.done)}
+    return Accounted(requests=tuple(sorted(client.done, key=lambda arrival: arrival.due_ns)))
 
 
 class _Client:
     """What the connections share: the times that are due, and what became of each."""
 
     def __init__(self, targets: list[Asked], switch: int, times: range) -> None:
-        self.done: list[tuple[int, int, str]] = []
+        self.done: list[Arrival] = []
         self._targets = targets
         self._switch = switch
         self._times = times
@@ -62,7 +63,7 @@ class _Client:
                 sleep_until(due)
                 asked = self._targets[-1 if due >= self._switch else 0]
                 kept, kind = _ask(kept, asked, stack)
-                self.done.append((due, monotonic_ns(), kind))
+                self.done.append(Arrival(due, monotonic_ns(), kind))
 
     def _take(self) -> int | None:
         with self._lock:
@@ -72,20 +73,19 @@ class _Client:
 
 def _ask(
     kept: tuple[Asked, socket.socket] | None, asked: Asked, stack: contextlib.ExitStack
-) -> tuple[tuple[Asked, socket.socket] | None, str]:
+) -> tuple[tuple[Asked, socket.socket] | None, Kind]:
     """The connection to go on with, and what went wrong, if anything."""
-    deadline = monotonic_ns() + int(asked.request.timeout_s * 1e9)
+    deadline = monotonic_ns() + int(asked.outgoing.request.timeout_s * 1e9)
     sock = kept[1] if kept and kept[0] is asked and not _ended(kept[1]) else None
     if kept and sock is None:
         kept[1].close()
     try:
         if sock is None:
-            sock = stack.enter_context(connect(asked.request.address, asked.request.timeout_s))
+            sock = stack.enter_context(connect(asked.outgoing.address, asked.outgoing.request.timeout_s))
     except Failure as failure:
         return None, failure.kind
     fate = converse(sock, asked, deadline)
-    kind = "" if fate.end == "answered" else KINDS.get(fate.end, fate.end)
-    return ((asked, sock) if fate.kept else None), kind
+    return ((asked, sock) if fate.kept else None), KINDS[fate.end]
 
 
 def _ended(sock: socket.socket) -> bool:

@@ -8,8 +8,8 @@ from collections.abc import Callable
 from time import monotonic
 from typing import Any
 
+from loadgen.contract import Tls
 from loadgen.errors import SpecError
-from loadgen.spec import Tls
 from loadgen.target import split
 
 _PIECE = 65536  # plain bytes that one TlsStream.send takes at most

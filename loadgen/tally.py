@@ -6,9 +6,11 @@ from array import array
 from collections import Counter
 from dataclasses import dataclass, field
 
+from loadgen.contract import ErrorKind, FirstError
+
 
 @dataclass(frozen=True)
-class Unanswered:
+class Silent:
     """What nobody answered while it was counted.
 
     `connections`: those that were asked before the stretch began and had no answer until it ended; one that was opened
@@ -26,8 +28,8 @@ class Tally:
 
     latencies: array[int] = field(default_factory=lambda: array("Q"))
     services: array[int] = field(default_factory=lambda: array("Q"))
-    errors: Counter[str] = field(default_factory=Counter)
-    first_error: tuple[str, str] | None = None
+    errors: Counter[ErrorKind] = field(default_factory=Counter)
+    first_error: FirstError | None = None
     resent: int = 0
     handshakes: int = 0
     resumed: int = 0

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from loadgen.cgroup import ROOT, Interface, files, read_text
-from loadgen.spec import Json
+from loadgen.contract import Quota, Throttled
 
 STAT = Interface("cpu", "cpu.stat", "cpu.stat")
 _TO_NS = {"throttled_usec": 1000, "throttled_time": 1}
@@ -14,7 +14,7 @@ _HEAT = ("core_throttle_count", "package_throttle_count")
 
 
 @dataclass(frozen=True)
-class Quota:
+class Spent:
     """Of a process's control group and those above it: how often a quota was used up, and for how long it stopped."""
 
     periods: int
@@ -25,8 +25,8 @@ class Quota:
 class Throttle:
     """One reading, since boot. `heat`: how often each CPU (`cpu0` …), or its package, slowed down for being too hot."""
 
-    client: Quota | None
-    server: Quota | None
+    client: Spent | None
+    server: Spent | None
     heat: dict[str, int] | None
 
 
@@ -51,36 +51,34 @@ def read(found: Counters) -> Throttle:
     return Throttle(_quota(found.client), _quota(found.server), _heat(found.heat))
 
 
-def between(before: Throttle, after: Throttle) -> Json:
+def between(before: Throttle, after: Throttle) -> Throttled:
     """What was held back from one reading to another."""
     heated = None
     if before.heat is not None and after.heat is not None:
         heated = {cpu: count - before.heat[cpu] for cpu, count in after.heat.items() if cpu in before.heat}
-    return {
-        "client": _grown(before.client, after.client),
-        "server": _grown(before.server, after.server),
-        "heat": heated,
-    }
+    return Throttled(
+        client=_grown(before.client, after.client), server=_grown(before.server, after.server), heat=heated
+    )
 
 
-def _grown(before: Quota | None, after: Quota | None) -> Json | None:
+def _grown(before: Spent | None, after: Spent | None) -> Quota | None:
     if before is None or after is None:
         return None
-    return {"periods": after.periods - before.periods, "seconds": (after.ns - before.ns) / 1e9}
+    return Quota(periods=after.periods - before.periods, seconds=(after.ns - before.ns) / 1e9)
 
 
-def _quota(files: tuple[Path, ...]) -> Quota | None:
+def _quota(files: tuple[Path, ...]) -> Spent | None:
     """Added up over all groups, whichever has the quota."""
     counts = [count for path in files if (count := _counts(read_text(path)))]
-    return Quota(sum(count.periods for count in counts), sum(count.ns for count in counts)) if counts else None
+    return Spent(sum(count.periods for count in counts), sum(count.ns for count in counts)) if counts else None
 
 
-def _counts(text: str) -> Quota | None:
+def _counts(text: str) -> Spent | None:
     """The counters of a cpu.stat file of either version; version 2 has none where nothing can be limited."""
     lines = (line.partition(" ") for line in text.splitlines())
     fields = {name: int(value) for name, _, value in lines if value.isdigit()}
     spent = [value * _TO_NS[name] for name, value in fields.items() if name in _TO_NS]
-    return Quota(fields["nr_throttled"], spent[0]) if spent and "nr_throttled" in fields else None
+    return Spent(fields["nr_throttled"], spent[0]) if spent and "nr_throttled" in fields else None
 
 
 def _heat(files: tuple[Path, ...]) -> dict[str, int] | None:

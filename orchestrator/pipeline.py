@@ -14,6 +14,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
+import msgspec
+
+from loadgen.contract import Machine
 from orchestrator.engines.protocol import Engine, Placement
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import CeilingRecord, Record, RunFile
@@ -99,7 +102,7 @@ class Setting:
     emit: Emit
     placement: Placement
     images: Images
-    machine: Mapping[str, Any]
+    machine: Machine
     run_file: RunFile
     ceilings: Mapping[Comparison, Ceiling] = field(default_factory=dict)
 
@@ -246,7 +249,7 @@ def _write_rounds(setting: Setting, done: Mapping[str, tuple[Round, ...]], fresh
     measured = [Measured(cell, setting.images[cell.image], done.get(cell.id, ())) for cell in selection.cells]
     found = evidence(selection, measured, setting.ceilings, setting.run_file.id)
     write_records(folder, [record for record in found if record.id in fresh])
-    limits, architecture = setting.engine.facts.limits, str(setting.machine.get("machine", ""))
+    limits, architecture = setting.engine.facts.limits, setting.machine.machine or ""
     made = judged(found, Judging(setting.placement, architecture, limits, judgement()))
     write_records(folder, made)
     return made
@@ -284,9 +287,7 @@ def _gone_on_with(setting: Setting, earlier: RunFile) -> Setting:
     return replace(setting, run_file=setting.run_file.model_copy(update=same))
 
 
-def _run_file(
-    order: Order, engine: Engine, placement: Placement, images: Images, machine: Mapping[str, Any]
-) -> RunFile:
+def _run_file(order: Order, engine: Engine, placement: Placement, images: Images, machine: Machine) -> RunFile:
     selection = order.selection
     code = code_version()
     digests = {key.id: image.digest if isinstance(image, BuiltImage) else image.reason for key, image in images.items()}
@@ -297,7 +298,7 @@ def _run_file(
         "code": code["digest"],
         "images": digests,
         "engine": engine.facts.name,
-        "cpu": machine.get("cpu_model"),
+        "cpu": machine.cpu_model,
         "cpus": placement,
         "seed": order.seed,
     }
@@ -310,7 +311,7 @@ def _run_file(
         code=code,
         engine=asdict(engine.facts),
         placement=asdict(placement),
-        machine=dict(machine) | {"orchestrator_python": platform.python_version()},
+        machine=msgspec.to_builtins(machine) | {"orchestrator_python": platform.python_version()},
         schedule=selection.schedule.model_dump(),
         seed=order.seed,
         cells=[cell.id for cell in selection.cells],

@@ -16,6 +16,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from loadgen import contract
 from orchestrator.cli.closing import costs_told, run_name, why_unusable
 from orchestrator.cli.doctor import findings_table
 from orchestrator.cli.images import images_summary, images_table
@@ -292,6 +293,7 @@ def schema(
         "matrix": json_schema(),
         "record": Record.model_json_schema(),
         "run": RunFile.model_json_schema(),
+        **contract.schemas(),
     }
     if write is None:
         sys.stdout.write(json.dumps(documents["matrix"], indent=1) + "\n")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import threading
-from typing import Any, Protocol
+from typing import Protocol, TypeVar
 
+import msgspec
+from msgspec import Struct
+
+from loadgen.contract import Call, Failed, decode_answer, encode, operation
 from orchestrator.errors import AgentGone, LoadFailed
 
-Answer = dict[str, Any]
+A = TypeVar("A", bound=Struct)
 
 
 class Channel(Protocol):
@@ -30,26 +33,28 @@ class Agent:
         self._channel = channel
         self._lock = threading.Lock()
 
-    def call(self, op: str, *, timeout_s: float = 30.0, **fields: Any) -> Answer:
-        """Ask and wait for the answer, `ok` true or not. Raises AgentGone, or LoadFailed where it is silent."""
+    def call(self, call: Call[A], *, timeout_s: float = 30.0) -> A | Failed:
+        """Ask and wait for the answer, or for what the agent says of why there is none.
+
+        Raises AgentGone, and LoadFailed where it is silent or answers something else.
+        """
+        op = operation(call)
         with self._lock:
             try:
-                self._channel.send(json.dumps({"op": op, **fields}))
-                answer = json.loads(self._channel.receive(timeout_s))
+                self._channel.send(encode(call))
+                return decode_answer(self._channel.receive(timeout_s), call)
             except TimeoutError as error:
                 raise LoadFailed(f"the load generator did not answer {op!r} within {timeout_s:.0f} s") from error
+            except msgspec.ValidationError as error:
+                raise LoadFailed(f"{op}: the load generator's answer is not what it should be: {error}") from error
             except (OSError, ValueError) as error:
                 raise AgentGone(f"the load generator went away during {op!r}: {error}") from error
-        if not isinstance(answer, dict):
-            raise LoadFailed(f"the load generator answered {op!r} with something that is no object")
-        return answer
 
-    def ask(self, op: str, *, timeout_s: float = 30.0, **fields: Any) -> Answer:
-        """`call`, and LoadFailed where the answer is not ok."""
-        answer = self.call(op, timeout_s=timeout_s, **fields)
-        if not answer.get("ok"):
-            error = answer.get("error") or {}
-            raise LoadFailed(f"{op}: {error.get('message') or answer}")
+    def ask(self, call: Call[A], *, timeout_s: float = 30.0) -> A:
+        """`call`, and LoadFailed where the agent could not do it."""
+        answer = self.call(call, timeout_s=timeout_s)
+        if isinstance(answer, Failed):
+            raise LoadFailed(f"{operation(call)}: {answer.error.message}")
         return answer
 
     def close(self) -> None:

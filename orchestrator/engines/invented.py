@@ -2,53 +2,59 @@
 
 from __future__ import annotations
 
-import base64
-import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
+import msgspec
+from msgspec import Struct
+
+from loadgen import contract
+from loadgen.contract import Accounted, Arrival, Clocks, End, Fate, Fates, Steady, Watch, Watched
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.protocol import Seat
 
-Json = dict[str, Any]
 MS = 1_000_000
 REMAINING_NS, EXIT_NS = 1_250 * MS, 1_300 * MS
 
 
-def watched(end: str, queued: str, doc: Mapping[str, Any]) -> Json:
-    """The load generator's answer to `watch` (loadgen/lifecycle.py), of a server that closes idle connections.
+def watched(end: End | Literal["ignored"], queued: End | Literal["at_once"], call: Watch) -> Watched:
+    """The answer to `watch` of a server that closes idle connections.
 
     `queued`: the end of the request that waits for a place; `at_once`: none does.
     """
-    signal, later = doc["signal_ns"], doc["signal_ns"] + doc["after_ns"]
-    serves_on, asked = end == "ignored", signal - doc["queue_ns"]
-    slow = "answered" if serves_on else end
-    waits = MS if queued == "at_once" else doc["queue_ns"] + REMAINING_NS + MS
-    size = 180 if queued in ("at_once", "answered") else 0
-    fates = {
-        "slow": _fate(slow, signal + REMAINING_NS, signal - doc["lead_ns"], 180 if slow == "answered" else 0),
-        "queued": _fate("answered" if size else queued, asked + waits, asked, size),
-        "idle": _fate("open", doc["until_ns"]) if serves_on else _fate("closed", signal + 2 * MS),
-        "kept": _fate("answered", later + MS, later, 180) if serves_on else _fate("closed", signal + 2 * MS),
-        "new": _fate("answered", later + MS, later, 180) if serves_on else _fate("refused", later),
-    }
-    return {"ok": True, "received_ns": signal - doc["lead_ns"] + MS, "connections": fates}
+    signal, later, asked = call.signal_ns, call.signal_ns + call.after_ns, call.signal_ns - call.queue_ns
+    ready_ns = asked + (MS if queued == "at_once" else call.queue_ns + REMAINING_NS + MS)
+    serves_on, slow_end = end == "ignored", "answered" if end == "ignored" else end
+    fates = Fates(
+        slow=_ended(slow_end, signal + REMAINING_NS, signal - call.lead_ns),
+        queued=_ended("answered" if queued == "at_once" else queued, ready_ns, asked),
+        idle=Fate("open", call.until_ns) if serves_on else Fate("closed", signal + 2 * MS),
+        kept=_ended("answered", later + MS, later) if serves_on else Fate("closed", signal + 2 * MS),
+        new=_ended("answered", later + MS, later) if serves_on else Fate("refused", later),
+    )
+    return Watched(received_ns=signal - call.lead_ns + MS, connections=fates)
 
 
-def _fate(end: str, end_ns: int, sent_ns: int | None = None, size: int = 0) -> Json:
-    return {
-        "end": end, "end_ns": end_ns, "sent_ns": sent_ns, "first_byte_ns": end_ns if size else None, "bytes": size,
-        "status": 200 if end == "answered" else None,
-    }  # fmt: skip
+def _ended(end: End, end_ns: int, sent_ns: int) -> Fate:
+    """Of a request: its answer is whole, or nothing of it came."""
+    if end != "answered":
+        return Fate(end, end_ns, sent_ns)
+    return Fate(end, end_ns, sent_ns, first_byte_ns=end_ns, bytes=180, status=200)
 
 
-def steady(begin_ns: int, end_ns: int, rate: float, switch_ns: int, **_doc: Any) -> Json:
-    """The load generator's answer to `steady`: what is due in the first tenth of a second after the switch is lost."""
+def steady(call: Steady) -> Accounted:
+    """The answer to `steady`: what is due in the first tenth of a second after the switch is lost."""
+    switch_ns = call.end_ns if call.switch_ns is None else call.switch_ns
     lost = range(switch_ns, switch_ns + 100 * MS)
-    due = range(begin_ns, end_ns, int(1e9 / rate))
-    return {"ok": True, "requests": [[at, at + 12 * MS, "closed_early" if at in lost else ""] for at in due]}
+    due = range(call.begin_ns, call.end_ns, int(1e9 / call.rate))
+    return Accounted(requests=tuple(Arrival(at, at + 12 * MS, "closed_early" if at in lost else "") for at in due))
+
+
+def clock(_: contract.Clock) -> Clocks:
+    """Time does not pass here."""
+    return Clocks(monotonic_ns=0, wall_ns=0)
 
 
 @dataclass(frozen=True)
@@ -82,8 +88,8 @@ class MemoryObserver:
         """Nothing to remove."""
 
     def send(self, line: str) -> None:
-        asked = json.loads(line)
-        self._answer = json.dumps(getattr(self, f"_{asked.pop('op')}")(**asked))
+        call = msgspec.json.decode(line, type=contract.AnyCall)
+        self._answer = contract.encode(_OBSERVED[type(call)](call))
 
     def receive(self, timeout_s: float) -> str:
         return self._answer
@@ -91,15 +97,19 @@ class MemoryObserver:
     def close(self) -> None:
         """Nothing to close."""
 
-    def _clock(self) -> Json:
-        return {"ok": True, "monotonic_ns": 0, "wall_ns": 0}
 
-    def _startup(self, quick: Json, until_ns: int, idle_ns: int) -> Json:
-        return {"ok": True, "accepted_ns": 200 * MS, "answered_ns": 210 * MS, "latencies_us": [9_000.0, *[300.0] * 9]}
+def _begun(_: contract.Startup) -> contract.Begun:
+    return contract.Begun(accepted_ns=200 * MS, answered_ns=210 * MS, latencies_us=(9_000.0, *[300.0] * 9))
 
-    def _fetch(self, requests: list[Json]) -> Json:
-        body = base64.b64encode(b'{"pid":2}').decode()
-        return {"ok": True, "answers": [{"status": 200, "body": body, "error": None} for _ in requests]}
 
-    def _steady(self, **doc: Any) -> Json:
-        return steady(**doc)
+def _fetched(call: contract.Fetch) -> contract.Fetched:
+    return contract.Fetched(answers=(contract.Answered(status=200, body=b'{"pid":2}'),) * len(call.requests))
+
+
+_OBSERVED: Mapping[type[contract.Call[Any]], Callable[[Any], Struct]] = {
+    contract.Clock: clock,
+    contract.Startup: _begun,
+    contract.Fetch: _fetched,
+    contract.Steady: steady,
+}
+"""What an observer answers."""

@@ -14,11 +14,11 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
+from loadgen.contract import Hello, Machine
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.ends import Exit
 from orchestrator.engines.protocol import EngineFacts, Launch, Placement, Say, Seat, server_environment
@@ -148,10 +148,10 @@ class LocalEngine:
         base = BaseFacts(platform.python_version(), "", "", "the host's own Python")
         return BuiltImage(LOADGEN, sys.prefix, "", base, platform.machine(), {"outcome": "pure"})
 
-    def machine(self) -> Mapping[str, Any]:
+    def machine(self) -> Machine:
         process = _spawn(_AGENT, self.facts.cpus, cwd=ROOT)
         try:
-            return dict(Agent(PipeChannel(process)).ask("hello")["facts"])
+            return Agent(PipeChannel(process)).ask(Hello()).facts
         finally:
             _kill_group(process)
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
+from msgspec import UNSET
+
+from loadgen.contract import KernelLimits, Machine
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.ends import Exit
 from orchestrator.images.plan import BuiltImage, ImageSpec
@@ -25,12 +28,12 @@ class Limits:
     swap_bytes: int
     pids: int
 
-    def missed(self, held: Mapping[str, int | None]) -> str:
-        """The first limit that is another in `held` (None: no limit), in words; "" where all that are in it agree."""
+    def missed(self, held: KernelLimits) -> str:
+        """The first limit that is another in `held`, in words; "" where all that could be read agree."""
         for name, words in _LIMITED.items():
-            if name in held and held[name] != (asked := getattr(self, name)):
-                found = "any number of" if held[name] is None else f"{held[name]:,}"
-                return f"{found} {words}; asked for: {asked:,}"
+            limit, asked = getattr(held, name), getattr(self, name)
+            if limit not in (UNSET, asked):
+                return f"{'any number of' if limit is None else f'{limit:,}'} {words}; asked for: {asked:,}"
         return ""
 
 
@@ -48,7 +51,7 @@ class Box:
     """What the kernel allows a process in a container: CPUs (none: not told), and limits; None there: no limit."""
 
     cpus: tuple[int, ...]
-    limits: Mapping[str, int | None]
+    limits: KernelLimits
 
 
 @dataclass(frozen=True)
@@ -189,7 +192,7 @@ class Engine(Protocol):
     def prepare(self, say: Say) -> BuiltImage:
         """Make what all servers need: the load generator's image. Raises BuildFailed, EnvironmentProblem."""
 
-    def machine(self) -> Mapping[str, Any]:
+    def machine(self) -> Machine:
         """Facts of the machine, as the load generator sees them where it runs."""
 
     def observe(self, placement: Placement) -> Observer:

@@ -120,13 +120,13 @@ class VerdictRecord(Stored):
 
 
 class SliceRecord(Stored):
-    """One timed stretch; `load` is the load generator's document (loadgen/schema/result.json)."""
+    """One timed stretch; `load` is the load generator's document (load-result.schema.json)."""
 
     order: int = Field(description="position among all slices of the round, whose order is random")
     started: str = Field(description="time of the clock")
     orchestrator_s: float = Field(description="CPU that the orchestrator used while the slice ran")
     load: dict[str, Any] = Field(
-        description="the load generator's own document (loadgen/schema/result.json) but for its echo of the request; "
+        description="the load generator's own document (load-result.schema.json) but for its echo of the request; "
         "the latency histogram is in it whole"
     )
     rate: float | None = Field(

@@ -12,10 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
+import msgspec
+
+from loadgen.contract import LoadResult, encode
 from orchestrator.engines.protocol import Limits, Placement, Side
-from orchestrator.errors import fault
+from orchestrator.errors import SpecError, fault
 from orchestrator.evidence.model import (
     CellPoint,
     ImageFacts,
@@ -38,7 +41,6 @@ from orchestrator.matrix.expand import Selection
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.images import failure_of
 from orchestrator.probes.load.ceiling import Ceiling, Comparison
-from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Check, Failure, Mismatch, Round, Slice, Stage
 
 T = TypeVar("T")
@@ -272,9 +274,9 @@ def _round(round_: Round) -> RoundRecord:
     )
 
 
-def _slim(load: Load) -> dict[str, Any]:
+def _slim(load: LoadResult) -> dict[str, Any]:
     """The load generator's document without its echo of the request, which is the cell's workload."""
-    return {name: value for name, value in load.items() if name != "spec"}
+    return {name: value for name, value in json.loads(encode(load)).items() if name != "spec"}
 
 
 def _reason(failure: Failure) -> Reason:
@@ -294,7 +296,15 @@ def _round_again(stored: RoundRecord) -> Round:
             stored.ready_s or 0.0, Fingerprint.model_validate(stored.fingerprint), mismatches, bool(stored.keepalive),
             bool(stored.access_log), stored.idle_rss_bytes, stored.idle_pss_bytes, tuple(stored.unverified),
         )  # fmt: skip
-    slices = tuple(Slice(s.order, s.started, cast(Load, s.load), s.orchestrator_s, s.rate) for s in stored.slices)
+    slices = tuple(Slice(s.order, s.started, _load(s), s.orchestrator_s, s.rate) for s in stored.slices)
     failed = stored.failure
     failure = Failure(_STAGES[failed.stage], failed.line, failed.detail) if failed else None
     return Round(stored.number, check, slices, failure)
+
+
+def _load(stored: SliceRecord) -> LoadResult:
+    """Raises SpecError for a document that is none."""
+    try:
+        return msgspec.convert(stored.load, LoadResult)
+    except msgspec.ValidationError as error:
+        raise SpecError(f"the slice of {stored.started} holds no load generator's document: {error}") from error

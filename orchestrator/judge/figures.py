@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from loadgen.contract import LoadResult
 from orchestrator.evidence.model import Summary
 from orchestrator.figures import Estimate, RatioBound
 from orchestrator.judge import latency, stats
@@ -32,7 +33,6 @@ from orchestrator.judge.summary import (
     user_share,
     values,
 )
-from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Check, Round
 
 
@@ -46,7 +46,7 @@ class CellSlices:
     open: bool = False
 
     @cached_property
-    def loads(self) -> list[Load]:
+    def loads(self) -> list[LoadResult]:
         return loads(self.rounds)
 
     @cached_property

@@ -8,14 +8,11 @@ from dataclasses import dataclass
 import numpy as np
 from hdrh.histogram import HdrHistogram
 
+from loadgen.contract import DIGITS, HIGHEST_US, LOWEST_US, LoadResult
 from orchestrator.judge import stats
 from orchestrator.judge.stats import Array, Interval
-from orchestrator.probes.load.result import Load
 from orchestrator.probes.results import Round
 
-LOWEST_US = 1
-HIGHEST_US = 60_000_000
-DIGITS = 3
 PERCENTILES = (50.0, 75.0, 90.0, 95.0, 99.0, 99.9)
 BEYOND = 10
 """A percentile is given where at least so many samples lie beyond it."""
@@ -57,9 +54,9 @@ def intervals(seen: Histograms) -> dict[str, Interval]:
     return {f"p{percent:g}": one for percent, one in zip(wanted, found, strict=True)}
 
 
-def mean(loads: Sequence[Load]) -> float | None:
+def mean(loads: Sequence[LoadResult]) -> float | None:
     """In µs. Exact, from each slice's own mean; the histogram's would be rounded to three figures."""
-    found = ((load["requests"], load["latency"]["mean"]) for load in loads)
+    found = ((load.requests, load.latency.mean) for load in loads)
     kept = [(count, one) for count, one in found if count and one is not None]
     return sum(count * one for count, one in kept) / sum(count for count, _ in kept) if kept else None
 
@@ -68,7 +65,7 @@ def _supported(slices: Array, percent: float) -> bool:
     return float(slices.sum()) * (1 - percent / 100) >= BEYOND
 
 
-def _counts(load: Load) -> Array:
+def _counts(load: LoadResult) -> Array:
     histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
-    histogram.decode_and_add(load["latency"]["histogram"])
+    histogram.decode_and_add(load.latency.histogram)
     return np.ctypeslib.as_array(histogram.counts).astype(float)

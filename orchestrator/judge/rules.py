@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from math import exp
 from typing import Literal, Protocol
 
+from loadgen.contract import KernelLimits, LoadResult
 from orchestrator.engines.protocol import Limits, Placement, Side, cpus_named
-from orchestrator.probes.load.result import Load
-from orchestrator.probes.results import Round, Slice, due_of, in_time_of
+from orchestrator.probes.results import Round, Slice
 
 Effect = Literal["void", "unranked", "bound", "mark"]
 """void: no figure is printed. unranked: printed, outside the order. bound: printed as a lower bound. mark: marked."""
@@ -74,7 +74,7 @@ class SliceRule:
     effect: Effect
     share: float
     cure: str
-    find: Callable[[Facts, Load], str]
+    find: Callable[[Facts, LoadResult], str]
 
 
 @dataclass(frozen=True)
@@ -108,71 +108,71 @@ def _cell_verdicts(facts: Facts) -> Iterator[Verdict]:
             yield Verdict(rule.name, rule.effect, text, rule.cure)
 
 
-def _error_share(load: Load) -> float:
-    errors = sum(count for kind, count in load["errors"].items() if kind != "wrong_body")
-    return float(errors / max(1, errors + load["requests"]))
+def _error_share(load: LoadResult) -> float:
+    errors = sum(count for kind, count in load.errors.items() if kind != "wrong_body")
+    return float(errors / max(1, errors + load.requests))
 
 
-def _errors_named(load: Load) -> str:
-    named = ", ".join(f"{count} {kind}" for kind, count in load["errors"].items() if count and kind != "wrong_body")
-    return f"{named} beside {load['requests']} right answers" if named else "no answer at all"
+def _errors_named(load: LoadResult) -> str:
+    named = ", ".join(f"{count} {kind}" for kind, count in load.errors.items() if count and kind != "wrong_body")
+    return f"{named} beside {load.requests} right answers" if named else "no answer at all"
 
 
-def _many_errors(_: Facts, load: Load) -> str:
-    return _errors_named(load) if _error_share(load) > ERRORS_VOID or not load["requests"] else ""
+def _many_errors(_: Facts, load: LoadResult) -> str:
+    return _errors_named(load) if _error_share(load) > ERRORS_VOID or not load.requests else ""
 
 
-def _few_errors(_: Facts, load: Load) -> str:
+def _few_errors(_: Facts, load: LoadResult) -> str:
     return _errors_named(load) if 0 < _error_share(load) <= ERRORS_VOID else ""
 
 
-def _wrong_body(_: Facts, load: Load) -> str:
-    wrong = load["errors"].get("wrong_body", 0)
+def _wrong_body(_: Facts, load: LoadResult) -> str:
+    wrong = load.errors.get("wrong_body", 0)
     return f"{wrong} answers had another body than the one checked before" if wrong else ""
 
 
-def _client_used(load: Load) -> str:
-    share = load["client"]["share"]
+def _client_used(load: LoadResult) -> str:
+    share = load.client.share
     return f"the load generator used {share:.0%} of its CPU" if share > CLIENT_BUDGET else ""
 
 
-def _client_bound(facts: Facts, load: Load) -> str:
+def _client_bound(facts: Facts, load: LoadResult) -> str:
     return "" if facts.cell.open else _client_used(load)
 
 
-def _client_busy(facts: Facts, load: Load) -> str:
+def _client_busy(facts: Facts, load: LoadResult) -> str:
     """In an open loop the throughput is what was asked for, so a busy load generator spoils the latencies."""
     used = _client_used(load) if facts.cell.open else ""
     return f"{used}, so answers waited for it" if used else ""
 
 
-def _client_late(_: Facts, load: Load) -> str:
+def _client_late(_: Facts, load: LoadResult) -> str:
     """As the load generator itself judges (loadgen/openloop.py)."""
-    late = load.get("late")
-    if not load.get("client_late") or not late:
+    late = load.late
+    if not load.client_late or not late:
         return ""
-    bound, worst = late["bound_us"] / 1000, late["max_us"] / 1000
-    return f"{late['requests']} of {due_of(load)} requests went out over {bound:g} ms late, one {worst:.1f} ms"
+    bound, worst = late.bound_us / 1000, late.max_us / 1000
+    return f"{late.requests} of {load.due} requests went out over {bound:g} ms late, one {worst:.1f} ms"
 
 
-def _host_saturated(facts: Facts, load: Load) -> str:
-    host, server = load["host"], load["server"]
-    if not host or not server or not load["elapsed_s"]:
+def _host_saturated(facts: Facts, load: LoadResult) -> str:
+    host, server = load.host, load.server
+    if not host or not server or not load.elapsed_s:
         return ""
     cpus = facts.placement.server
-    busy = sum(host[f"cpu{cpu}"]["busy"] for cpu in cpus if f"cpu{cpu}" in host)
-    foreign = (busy - server["cpu_s"] / load["elapsed_s"]) / len(cpus)
-    steal = max(cpu["steal"] for cpu in host.values())
+    busy = sum(host[f"cpu{cpu}"].busy for cpu in cpus if f"cpu{cpu}" in host)
+    foreign = (busy - server.cpu_s / load.elapsed_s) / len(cpus)
+    steal = max(cpu.steal for cpu in host.values())
     if steal > STEAL_SHARE:
         return f"the hypervisor took {steal:.0%} of a CPU"
-    unknown = ", or children that the server does not wait for," if server.get("unwaiting") else ""
+    unknown = ", or children that the server does not wait for," if server.unwaiting else ""
     return f"other processes{unknown} used {foreign:.0%} of the server's CPUs" if foreign > FOREIGN_SHARE else ""
 
 
 _SIDES: Mapping[Side, str] = {"server": "server", "client": "load generator"}
 
 
-def _not_pinned(facts: Facts, load: Load) -> str:
+def _not_pinned(facts: Facts, load: LoadResult) -> str:
     """The kernel lets a side run elsewhere than on its own CPUs: the engine did not pin it, or it pinned itself."""
     for side, asked, allowed in _pinned(facts, load):
         if beyond := allowed - asked:
@@ -182,82 +182,82 @@ def _not_pinned(facts: Facts, load: Load) -> str:
     return ""
 
 
-def _pinned_closer(facts: Facts, load: Load) -> str:
+def _pinned_closer(facts: Facts, load: LoadResult) -> str:
     for side, asked, allowed in _pinned(facts, load):
         if allowed < asked:
             return f"the {_SIDES[side]} may run on {cpus_named(allowed)} only; asked for: {cpus_named(asked)}"
     return ""
 
 
-def _pinned(facts: Facts, load: Load) -> Iterator[tuple[Side, set[int], set[int]]]:
+def _pinned(facts: Facts, load: LoadResult) -> Iterator[tuple[Side, set[int], set[int]]]:
     """Each side with the CPUs that it was to have, and those that the kernel allows, where that is known."""
     placed: dict[Side, Sequence[int]] = {"server": facts.placement.server, "client": facts.placement.client}
     for side, asked in placed.items():
-        seen = load[side]
-        if seen and (allowed := seen.get("cpus")):
-            yield side, set(asked), set(allowed)
+        seen = load.client if side == "client" else load.server
+        if seen and seen.cpus:
+            yield side, set(asked), set(seen.cpus)
 
 
-def _not_limited(facts: Facts, load: Load) -> str:
+def _not_limited(facts: Facts, load: LoadResult) -> str:
     """A limit of the control group is another than was asked for, where it can be read."""
     for side, limits in facts.limits.items():
-        seen = load[side]
-        if missed := limits.missed((seen.get("limits") if seen else None) or {}):
+        seen = load.client if side == "client" else load.server
+        if missed := limits.missed(seen.limits if seen else KernelLimits()):
             return f"the {_SIDES[side]} may have {missed}"
     return ""
 
 
-def _restarted(_: Facts, load: Load) -> str:
+def _restarted(_: Facts, load: LoadResult) -> str:
     """Records of before births were counted have ends only."""
-    server = load["server"]
+    server = load.server
     if not server:
         return ""
-    born, ended, ended_s = server.get("born", 0), server.get("ended", 0), server.get("ended_s", 0.0)
+    born, ended, ended_s = server.born or 0, server.ended, server.ended_s or 0.0
     if not (born or ended or ended_s):
         return ""
     seen = f"{ended} of its processes ended and {born} began" if born or ended else "processes began and ended unseen"
-    return f"{seen} in {load['elapsed_s']:.2f} s" + (f"; ended ones used {ended_s:.2f} s of CPU" if ended_s else "")
+    return f"{seen} in {load.elapsed_s:.2f} s" + (f"; ended ones used {ended_s:.2f} s of CPU" if ended_s else "")
 
 
-def _throttled(facts: Facts, load: Load) -> str:
+def _throttled(facts: Facts, load: LoadResult) -> str:
     """Records of before the load generator read the counters have none."""
-    held = load.get("throttled")
+    held = load.throttled
     if held is None:
         return ""
-    for quota, whom in ((held["server"], "server"), (held["client"], "load generator")):
-        seconds = quota["seconds"] if quota else 0.0
-        if seconds > THROTTLED_SHARE * load["elapsed_s"]:
-            return f"a CPU quota stopped the {whom} for {seconds:.2f} s of {load['elapsed_s']:.2f} s"
+    for quota, whom in ((held.server, "server"), (held.client, "load generator")):
+        seconds = quota.seconds if quota else 0.0
+        if seconds > THROTTLED_SHARE * load.elapsed_s:
+            return f"a CPU quota stopped the {whom} for {seconds:.2f} s of {load.elapsed_s:.2f} s"
     cpus = {f"cpu{cpu}" for cpu in (*facts.placement.server, *facts.placement.client)}
-    slowed = sum(count for cpu, count in (held["heat"] or {}).items() if cpu in cpus)
+    slowed = sum(count for cpu, count in (held.heat or {}).items() if cpu in cpus)
     return f"its CPUs slowed down {slowed} times, being too hot" if slowed else ""
 
 
-def _littles_law(facts: Facts, load: Load) -> str:
+def _littles_law(facts: Facts, load: LoadResult) -> str:
     """Little's law: the mean number of requests under way is throughput times mean latency (Little, 1961).
 
     In an open loop that number is what it comes to, not that of the connections.
     """
     if facts.cell.open:
         return ""
-    mean_us, expected = load["latency"]["mean"], facts.cell.connections
+    mean_us, expected = load.latency.mean, facts.cell.connections
     if mean_us is None:
         return ""
-    under_way = load["rps"] * mean_us / 1e6
-    if load["requests"] < 20 * expected or abs(under_way / expected - 1) <= LITTLE_TOLERANCE:
+    under_way = load.rps * mean_us / 1e6
+    if load.requests < 20 * expected or abs(under_way / expected - 1) <= LITTLE_TOLERANCE:
         return ""
     return f"throughput × mean latency is {under_way:.1f}, and {expected} connections were open"
 
 
-def _starved(facts: Facts, load: Load) -> str:
+def _starved(facts: Facts, load: LoadResult) -> str:
     """Connections without an answer: more than chance leaves out, or most of them in a slice that is too short.
 
     Records of before the load generator counted them have none.
     """
-    unanswered, connections = load.get("unanswered"), facts.cell.connections
-    mean, elapsed = (load["latency"]["mean"] or 0.0) / 1e6, load["elapsed_s"]
-    none = min(unanswered["connections"], connections) if unanswered else 0
-    if not none or not load["requests"] or not mean:
+    unanswered, connections = load.unanswered, facts.cell.connections
+    mean, elapsed = (load.latency.mean or 0.0) / 1e6, load.elapsed_s
+    none = min(unanswered.connections, connections) if unanswered else 0
+    if not none or not load.requests or not mean:
         return ""
     seen = f"{none} of {connections} connections had no answer in {elapsed:.2f} s"
     if _left_out(none, connections * exp(-elapsed / mean)) < CHANCE:
@@ -305,7 +305,7 @@ def _mixed(facts: Facts) -> str:
 
 def _overloaded(facts: Facts) -> str:
     loads = [slice_.load for slice_ in facts.slices()] if facts.cell.open else []
-    due, in_time = sum(map(due_of, loads)), sum(map(in_time_of, loads))
+    due, in_time = sum(load.due for load in loads), sum(load.in_time for load in loads)
     return f"{in_time} of {due} requests that were due had an answer in their slice" if in_time < IN_TIME * due else ""
 
 

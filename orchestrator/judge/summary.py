@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Literal
 
+from loadgen.contract import LoadResult, ServerUse
 from orchestrator.judge import latency, stats
 from orchestrator.judge.stats import Interval
-from orchestrator.probes.load.result import Load, Server
-from orchestrator.probes.results import Round, Slice, due_of, in_time_of
+from orchestrator.probes.results import Round, Slice
 
-FigureOf = Callable[[Load], float | None]
+FigureOf = Callable[[LoadResult], float | None]
 """How a figure is taken from a slice; None where it has none."""
 
 Switches = Literal["voluntary_switches", "involuntary_switches"]
 Most = Literal["rss_bytes", "pss_bytes", "peak_rss_bytes", "processes"]
 
 
-def loads(rounds: Sequence[Round]) -> list[Load]:
+def loads(rounds: Sequence[Round]) -> list[LoadResult]:
     return [slice_.load for round_ in rounds for slice_ in round_.slices]
 
 
@@ -28,35 +28,35 @@ def values(rounds: Sequence[Round], of: FigureOf) -> list[list[float]]:
     ]
 
 
-def requests_of(load: Load) -> int:
+def requests_of(load: LoadResult) -> int:
     """Right answers."""
-    return load["requests"]
+    return load.requests
 
 
-def errors_of(load: Load) -> int:
+def errors_of(load: LoadResult) -> int:
     """Requests without a right answer."""
-    return sum(load["errors"].values())
+    return load.wrong
 
 
-def client_s_of(load: Load) -> float:
+def client_s_of(load: LoadResult) -> float:
     """CPU of the load generator."""
-    return load["client"]["user_s"] + load["client"]["system_s"]
+    return load.client.user_s + load.client.system_s
 
 
-def rps_of(load: Load) -> float | None:
+def rps_of(load: LoadResult) -> float | None:
     """None without a right answer."""
-    return float(load["rps"]) if load["requests"] else None
+    return load.rps if load.requests else None
 
 
-def cpu_us_of(load: Load) -> float | None:
+def cpu_us_of(load: LoadResult) -> float | None:
     """CPU of the whole server tree for each right answer; None where it was not seen."""
-    server = load["server"]
-    if not server or not load["requests"]:
+    server = load.server
+    if not server or not load.requests:
         return None
-    return float(server["cpu_s"] * 1e6 / load["requests"])
+    return server.cpu_s * 1e6 / load.requests
 
 
-def per_cpu_s_of(load: Load) -> float | None:
+def per_cpu_s_of(load: LoadResult) -> float | None:
     """Right answers for each second of CPU of the server tree: it stays true where the load generator is the limit."""
     cpu_us = cpu_us_of(load)
     return 1e6 / cpu_us if cpu_us else None
@@ -76,46 +76,46 @@ def _pairs(own: Sequence[Slice], reference: Sequence[Slice], of: FigureOf) -> li
     return [(one, other) for one, other in both if one and other]
 
 
-def latencies(all_loads: Sequence[Load], seen: latency.Histograms) -> dict[str, float]:
+def latencies(all_loads: Sequence[LoadResult], seen: latency.Histograms) -> dict[str, float]:
     mean = latency.mean(all_loads)
     return {**({} if mean is None else {"mean": mean}), **latency.percentiles(seen)}
 
 
-def connections_opened(all_loads: Sequence[Load]) -> float | None:
+def connections_opened(all_loads: Sequence[LoadResult]) -> float | None:
     """Connections opened anew for each right answer: a slice without one tells nothing of it."""
-    found = ((load["requests"], load["connections"]["per_request"]) for load in all_loads)
+    found = ((load.requests, load.connections.per_request) for load in all_loads)
     known = [(requests, opened) for requests, opened in found if requests and opened is not None]
     return sum(requests * opened for requests, opened in known) / sum(n for n, _ in known) if known else None
 
 
-def share_in_time(all_loads: Sequence[Load]) -> float:
+def share_in_time(all_loads: Sequence[LoadResult]) -> float:
     """Of the requests that were due in all slices: those that were answered in time."""
-    return sum(map(in_time_of, all_loads)) / sum(map(due_of, all_loads))
+    return sum(load.in_time for load in all_loads) / sum(load.due for load in all_loads)
 
 
-def _servers(all_loads: Sequence[Load]) -> list[Server]:
+def _servers(all_loads: Sequence[LoadResult]) -> list[ServerUse]:
     """The server's own figures, of the slices that have them."""
-    return [server for load in all_loads if (server := load["server"])]
+    return [server for load in all_loads if (server := load.server)]
 
 
-def user_share(all_loads: Sequence[Load]) -> float | None:
+def user_share(all_loads: Sequence[LoadResult]) -> float | None:
     """Share of the server's CPU in user space, over all slices: the kernel tells it in ticks of 10 ms only."""
     servers = _servers(all_loads)
-    user, system = sum(s.get("user_s", 0.0) for s in servers), sum(s.get("system_s", 0.0) for s in servers)
+    user, system = sum(s.user_s for s in servers), sum(s.system_s for s in servers)
     return user / (user + system) if user + system > 0 else None
 
 
-def switches(all_loads: Sequence[Load], field: Switches) -> float | None:
+def switches(all_loads: Sequence[LoadResult], field: Switches) -> float | None:
     """Context switches of the server tree for each right answer.
 
     The kernel forgets those of threads that ended: a slice where that left fewer than there were before counts not.
     """
-    found = ((load["requests"], server.get(field, -1)) for load in all_loads if (server := load["server"]))
+    found = ((load.requests, getattr(server, field)) for load in all_loads if (server := load.server))
     seen = [(requests, switches) for requests, switches in found if switches >= 0]
     requests = sum(number for number, _ in seen)
     return sum(switches for _, switches in seen) / requests if requests else None
 
 
-def largest(all_loads: Sequence[Load], field: Most) -> int | None:
-    known = (server.get(field) for server in _servers(all_loads))
+def largest(all_loads: Sequence[LoadResult], field: Most) -> int | None:
+    known = (getattr(server, field) for server in _servers(all_loads))
     return max((size for size in known if size is not None), default=None)

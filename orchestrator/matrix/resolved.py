@@ -6,9 +6,11 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from string import Formatter
+from typing import Literal
 
 from packaging.utils import canonicalize_name
 
+from loadgen.contract import SignalName
 from orchestrator.matrix.models import Declares, Matrix, ServerEntry, Shutdown, SystemPackages, VariantEntry
 from orchestrator.matrix.requirement import pinned_versions
 
@@ -54,7 +56,7 @@ class Variant:
     note: str
     extra: bool = False
     shutdown: Shutdown | None = None
-    reload: str = ""
+    reload: SignalName | Literal[""] = ""
     timeout: str = ""
     package: str = ""
 

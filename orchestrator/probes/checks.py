@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import base64
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
 
+from msgspec.structs import replace
 from packaging.utils import canonicalize_name
 
+from loadgen.contract import Answered, Expect, Failed, Fetch, Request, Sample, TakeSample, Tls, Wait, Waited
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.ends import telling_line, words_of
 from orchestrator.engines.protocol import Running
 from orchestrator.errors import CheckFailed, LoadFailed, ServerFailed
 from orchestrator.matrix.models import Declares, Workload
-from orchestrator.probes.answers import Answered, Fetched, Sample, Sampled, Waited, differing, parsed
+from orchestrator.probes.answers import differing, telling_headers, words_of_answer, words_of_problem
 from orchestrator.probes.fingerprint import Fingerprint, read_fingerprint
 from orchestrator.probes.results import Check, Mismatch
 
@@ -37,22 +36,11 @@ NO_LOOP = "none: the app is called through WSGI"
 ROUTES = "docs/apps.md lists what an app answers"
 
 
-@dataclass(frozen=True)
-class Expected:
-    """The one right answer to a workload's request."""
-
-    status: int
-    body: bytes
-
-    def as_json(self) -> dict[str, Any]:
-        return {"status": self.status, "body": base64.b64encode(self.body).decode()}
-
-
-def request_of(workload: Workload, running: Running) -> dict[str, Any]:
+def request_of(workload: Workload, running: Running) -> Request:
     """A workload as the agent takes requests."""
-    body = base64.b64encode(workload.body.encode()).decode()
-    headers = [["Content-Type", "application/octet-stream"]] if workload.body else []
-    return _get(running, workload.path) | {"method": workload.method, "headers": headers, "body": body}
+    headers = (("Content-Type", "application/octet-stream"),) if workload.body else ()
+    asked = _get(running, workload.path)
+    return replace(asked, method=workload.method, headers=headers, body=workload.body.encode())
 
 
 def check_server(running: Running, first: Workload, declares: Declares) -> Check:
@@ -85,7 +73,8 @@ def at_rest(running: Running) -> Sample | None:
 
 
 def _sample(running: Running) -> Sample | None:
-    return parsed(Sampled, running.agent.call("sample", pid=running.root_pid), "sample").sample
+    answer = running.agent.call(TakeSample(pid=running.root_pid))
+    return None if isinstance(answer, Failed) else answer.sample
 
 
 def _rested(before: Sample | None, after: Sample | None) -> bool:
@@ -106,7 +95,7 @@ def wait_ready(running: Running, first: Workload, agent: Agent) -> Waited:
         found = _wait(running, first, agent, while_s)
         spent += found.seconds
         if found.ok:
-            return found.model_copy(update={"seconds": spent})
+            return replace(found, seconds=spent)
         if running.wait(0.0) is not None or (_answers_wrong(found) and spent >= WRONG_FOR_S):
             break
     raise _not_ready(running, first, found, spent)
@@ -117,12 +106,11 @@ def _answers_wrong(found: Waited) -> bool:
 
 
 def _wait(running: Running, first: Workload, agent: Agent, while_s: float) -> Waited:
-    request, expect = request_of(first, running), {"status": 200, "body": _known_body(first)}
+    call = Wait(request=request_of(first, running), expect=Expect(200, _known_body(first)), deadline_s=while_s)
     try:
-        answer = agent.call("wait", request=request, expect=expect, deadline_s=while_s, timeout_s=while_s + 15)
+        return agent.ask(call, timeout_s=while_s + 15)
     except LoadFailed as error:
         raise ended(running, error) from error
-    return parsed(Waited, answer, "wait")
 
 
 def _not_ready(running: Running, first: Workload, found: Waited, spent: float) -> ServerFailed:
@@ -132,7 +120,7 @@ def _not_ready(running: Running, first: Workload, found: Waited, spent: float) -
     log = f"; its log: {line}" if line else ""
     if found.answer and (wrong := _wrong(first, found.answer)):
         return CheckFailed(f"{wrong}{log}")
-    return ServerFailed(f"{found.error or 'no answer'} for {spent:.0f} s{log}")
+    return ServerFailed(f"{words_of_problem(found.error)} for {spent:.0f} s{log}")
 
 
 def ended(running: Running, error: LoadFailed) -> ServerFailed | LoadFailed:
@@ -175,12 +163,12 @@ def _mismatches(wanted: Mapping[str, object], found: Mapping[str, object]) -> It
             yield Mismatch(name, str(value), str(found[name]))
 
 
-def learn_answer(running: Running, workload: Workload) -> Expected:
+def learn_answer(running: Running, workload: Workload) -> Expect:
     """The right answer of a workload. Raises CheckFailed where the server gives another one."""
     (answer,) = _fetch(running, [request_of(workload, running)])
     if wrong := _wrong(workload, answer):
         raise CheckFailed(wrong)
-    return Expected(200, answer.body)
+    return Expect(200, answer.body)
 
 
 def _wrong(workload: Workload, answer: Answered) -> str:
@@ -190,16 +178,16 @@ def _wrong(workload: Workload, answer: Answered) -> str:
 
 def _difference(workload: Workload, answer: Answered) -> str:
     if answer.error or answer.status != 200:
-        return f"{answer}{f'; {ROUTES}' if answer.status in (404, 405) else ''}"
+        return f"{words_of_answer(answer)}{f'; {ROUTES}' if answer.status in (404, 405) else ''}"
     if workload.expect_body is not None and answer.body != workload.expect_body.encode():
-        return f"status 200, {answer.telling_headers()}{differing(answer.body, workload.expect_body.encode())}"
+        return f"status 200, {telling_headers(answer)}{differing(answer.body, workload.expect_body.encode())}"
     if workload.expect_bytes is not None and len(answer.body) != workload.expect_bytes:
-        return f"{answer}; a body of {workload.expect_bytes} bytes is expected"
+        return f"{words_of_answer(answer)}; a body of {workload.expect_bytes} bytes is expected"
     return ""
 
 
-def _known_body(workload: Workload) -> str | None:
-    return None if workload.expect_body is None else base64.b64encode(workload.expect_body.encode()).decode()
+def _known_body(workload: Workload) -> bytes | None:
+    return None if workload.expect_body is None else workload.expect_body.encode()
 
 
 def _probe(running: Running) -> tuple[Fingerprint, bool]:
@@ -211,18 +199,17 @@ def _probe(running: Running) -> tuple[Fingerprint, bool]:
     return read_fingerprint(answers[-1].body), all(answer.connection_reused for answer in answers[1:])
 
 
-def _get(running: Running, path: str) -> dict[str, Any]:
-    request = {"method": "GET", "url": running.url + path}
-    return request | ({"tls": {"ca": running.ca, "server_name": "localhost"}} if running.ca else {})
+def _get(running: Running, path: str) -> Request:
+    tls = Tls(ca=running.ca, server_name="localhost") if running.ca else Tls()
+    return Request(url=running.url + path, tls=tls)
 
 
-def _fetch(running: Running, requests: Sequence[Mapping[str, Any]]) -> tuple[Answered, ...]:
+def _fetch(running: Running, requests: Sequence[Request]) -> tuple[Answered, ...]:
     """One answer for each request. Raises LoadFailed, or ServerFailed where the server has ended."""
     try:
-        answer = running.agent.ask("fetch", requests=list(requests), keep_alive=True)
+        found = running.agent.ask(Fetch(requests=tuple(requests))).answers
     except LoadFailed as error:
         raise ended(running, error) from error
-    found = parsed(Fetched, answer, "fetch").answers
     if len(found) != len(requests):
         raise LoadFailed(f"the load generator gave {len(found)} answers to {len(requests)} requests")
     return found

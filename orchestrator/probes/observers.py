@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
+from loadgen.contract import Clock, Clocks, Expect, Question, Request
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.protocol import Engine, Observer, Placement, Running, Seat
 from orchestrator.matrix.cell import Cell
@@ -22,26 +21,14 @@ QUICK = "/items/42"
 QUICK_BODY = b'{"item_id":42,"q":null}'
 
 
-@dataclass(frozen=True)
-class Clock:
-    """An agent's kernel at one moment: CLOCK_MONOTONIC and the time of day, in ns."""
-
-    monotonic_ns: int
-    wall_ns: int
-
-    def monotonic(self, wall_ns: int) -> int:
-        """A time of day on the monotonic clock."""
-        return wall_ns - self.wall_ns + self.monotonic_ns
+def clock_of(agent: Agent) -> Clocks:
+    """The clocks of an agent's kernel, now."""
+    return agent.ask(Clock())
 
 
-def clock_of(agent: Agent) -> Clock:
-    answer = agent.ask("clock")
-    return Clock(int(answer["monotonic_ns"]), int(answer["wall_ns"]))
-
-
-def asked(url: str, path: str, body: bytes) -> dict[str, Any]:
-    """A request and its right answer, as the agent takes them."""
-    return {"request": {"url": url + path}, "expect": {"status": 200, "body": base64.b64encode(body).decode()}}
+def question(url: str, path: str, body: bytes) -> Question:
+    """A request and its right answer."""
+    return Question(Request(url=url + path), Expect(200, body))
 
 
 @contextmanager

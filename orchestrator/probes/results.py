@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from loadgen.contract import LoadResult
 from orchestrator.probes.fingerprint import Fingerprint
-from orchestrator.probes.load.result import Load
 
 Stage = Literal["build", "install", "start", "check", "load", "judge"]
 
@@ -61,19 +61,9 @@ class Slice:
 
     order: int
     started: str
-    load: Load
+    load: LoadResult
     orchestrator_s: float
     rate: float | None = None
-
-
-def due_of(load: Load) -> int:
-    """Requests that were due in an open loop's stretch: each got its right answer, however late, or its error."""
-    return int(load["requests"] + sum(load["errors"].values()))
-
-
-def in_time_of(load: Load) -> int:
-    """Those of them with a right answer before the stretch's end."""
-    return int(load["rps"] * load["elapsed_s"] + 0.5)
 
 
 @dataclass(frozen=True)

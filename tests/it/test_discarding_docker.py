@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec import UNSET
 
 from orchestrator.engines.docker.client import connect
 from orchestrator.engines.docker.engine import DockerEngine
@@ -72,8 +73,8 @@ def test_the_doctor_tries_it_in_a_container(engine: DockerEngine) -> None:
     box = engine.box(engine.facts.cpus[-1:])
     assert box is not None
     assert box.cpus == engine.facts.cpus
-    assert box.limits.get("pids", None) is None
-    assert box.limits.get("memory_bytes", LIMITS["client"].memory_bytes) == LIMITS["client"].memory_bytes
+    assert box.limits.pids in (None, UNSET)
+    assert box.limits.memory_bytes in (UNSET, LIMITS["client"].memory_bytes)
 
 
 @pytest.mark.parametrize("engine", [["Memory", "MemorySwap"], ["PidsLimit"]], indirect=True)

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from loadgen import proc
+from loadgen.contract import Load, LoadSpec, Signal, TakeSample, Wait
 from orchestrator.engines.local import LocalEngine
 from orchestrator.engines.protocol import Launch
 from orchestrator.evidence.model import Record
@@ -103,17 +104,18 @@ def test_no_cpu_of_the_tree_is_taken_for_others(matrix: Matrix, selection: Selec
     charged = _charged()
     running = engine.start(Launch("restarts", image, cell.variant, "raw_wsgi", 1, 4, False, placement))
     request = request_of(matrix.workloads["item"], running)
-    running.agent.ask("wait", request=request, deadline_s=20, timeout_s=30)
-    before = running.agent.ask("sample", pid=running.root_pid)["sample"]
-    spec = {**request, "connections": 4, "duration_s": 2.0, "warmup_s": 0.0, "watch_pid": running.root_pid}
-    load = running.agent.ask("load", spec=spec, timeout_s=30)["result"]
-    after = running.agent.ask("sample", pid=running.root_pid)["sample"]
-    running.agent.ask("signal", pid=running.root_pid, name="SIGTERM", at_ns=0)
+    running.agent.ask(Wait(request=request, deadline_s=20), timeout_s=30)
+    before = running.agent.ask(TakeSample(pid=running.root_pid)).sample
+    spec = LoadSpec(url=request.url, connections=4, duration_s=2.0, warmup_s=0.0, watch_pid=running.root_pid)
+    load = running.agent.ask(Load(spec=spec), timeout_s=30).result
+    after = running.agent.ask(TakeSample(pid=running.root_pid)).sample
+    running.agent.ask(Signal(pid=running.root_pid, name="SIGTERM", at_ns=0))
     assert running.wait(20) is not None
     ended_s = 0.3  # what a server's end may take: interpreters that are taken down
-    assert load["server"]["ended"] + load["server"]["born"] > 0
-    assert load["server"]["cpu_s"] == pytest.approx(after["cpu_s"] - before["cpu_s"], abs=TICKS_S)
-    assert after["cpu_s"] - TICKS_S < _charged() - charged < after["cpu_s"] + ended_s
+    assert load.server
+    assert load.server.ended + (load.server.born or 0) > 0
+    assert load.server.cpu_s == pytest.approx(after.cpu_s - before.cpu_s, abs=TICKS_S)
+    assert after.cpu_s - TICKS_S < _charged() - charged < after.cpu_s + ended_s
 
 
 def _charged() -> float:

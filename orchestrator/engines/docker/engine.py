@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 import docker
 
+from loadgen.contract import Machine
 from orchestrator.engines.docker.builder import Builder
 from orchestrator.engines.docker.client import ENGINE_ERRORS, connect, cpus_of, info_of, missing_helpers
 from orchestrator.engines.docker.housekeeping import RunContainers
@@ -40,7 +38,7 @@ class DockerEngine:
         self._servers.loadgen = image.reference
         return image
 
-    def machine(self) -> Mapping[str, Any]:
+    def machine(self) -> Machine:
         return self._servers.machine(self.facts.cpus)
 
     def box(self, cpus: tuple[int, ...]) -> Box | None:
@@ -53,7 +51,7 @@ class DockerEngine:
             told = self._servers.machine(cpus)
         except (*ENGINE_ERRORS, IndexError, LoadFailed):
             return None
-        return Box(tuple(told.get("affinity") or ()), told.get("limits") or {})
+        return Box(told.affinity or (), told.limits)
 
     def observe(self, placement: Placement) -> ContainerObserver:
         return self._servers.observe(placement)

@@ -12,6 +12,7 @@ from typing import Any
 
 from docker.models.containers import Container
 
+from loadgen.contract import Hello, Machine
 from orchestrator.engines.agent import Agent
 from orchestrator.engines.docker.attach import AttachedChannel
 from orchestrator.engines.docker.client import ENGINE_ERRORS, first_line
@@ -93,11 +94,11 @@ class Servers:
         self._containers = containers
         self._run = containers.run
 
-    def machine(self, cpus: tuple[int, ...]) -> Mapping[str, Any]:
+    def machine(self, cpus: tuple[int, ...]) -> Machine:
         """What a load generator that is to run on `cpus` finds around it."""
         agent = self._agent(agent_options(self._run, cpus))
         try:
-            return dict(agent.agent.ask("hello")["facts"])
+            return agent.agent.ask(Hello()).facts
         finally:
             agent.stop()
 

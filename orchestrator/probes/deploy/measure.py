@@ -14,19 +14,19 @@ from functools import partial
 from itertools import groupby
 from statistics import median
 from threading import Thread
-from typing import Any
 
+from loadgen.contract import Accounted, Arrival, Clock, Fetch, Request, Signal, SignalName, Steady
+from orchestrator.engines.agent import Agent
 from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.resolved import Variant, tuned
-from orchestrator.probes.answers import Fetched, parsed
 from orchestrator.probes.fingerprint import read_fingerprint
 from orchestrator.probes.images import failure_of
 from orchestrator.probes.load.measure import Plan
-from orchestrator.probes.observers import MS, NS, asked, clock_of, observers, start_ready
+from orchestrator.probes.observers import MS, NS, clock_of, observers, question, start_ready
 from orchestrator.probes.results import Failure, Section
 
 RATE = 50
@@ -37,9 +37,6 @@ ROLLING_S = 9.0  # of traffic while the second instance starts
 GRACE_S, TIMEOUT_S = 8, 2
 BIN_NS = 100 * MS
 CALM_BINS = 5
-
-Requests = Sequence[tuple[int, int, str]]
-"""due_ns, end_ns and the kind of error, "" for a right answer."""
 
 
 START_S = 1.4  # of a server, until it answers
@@ -111,7 +108,7 @@ def _variant(cell: Cell, name: str = "") -> Variant:
 def _rolling(scene: Scene, stack: ExitStack, *, late_s: float) -> Section:
     """A second instance starts under traffic to the first; traffic moves `late_s` after the first gets its signal."""
     seat = scene.observer.seat()
-    scene.first.signaller.ask("clock")
+    scene.first.signaller.ask(Clock())
     begin = clock_of(scene.observer.agent).monotonic_ns + NS // 2
     signal_ns = begin + int(ROLLING_S * NS)
     switch = signal_ns + int(late_s * NS)
@@ -122,18 +119,18 @@ def _rolling(scene: Scene, stack: ExitStack, *, late_s: float) -> Section:
         load.requests()
         raise ServerFailed(f"the second instance was not ready within {ROLLING_S:.0f} s")
     own = scene.cell.variant.shutdown.signal if scene.cell.tuned and scene.cell.variant.shutdown else "SIGTERM"
-    scene.first.signaller.ask("signal", pid=scene.first.root_pid, name=own, at_ns=signal_ns)
+    scene.first.signaller.ask(Signal(pid=scene.first.root_pid, name=own, at_ns=signal_ns))
     return disturbance(load.requests(), signal_ns)
 
 
-def _signalled(scene: Scene, _stack: ExitStack, *, target: Callable[[Scene], tuple[int, str]]) -> Section:
+def _signalled(scene: Scene, _stack: ExitStack, *, target: Callable[[Scene], tuple[int, SignalName]]) -> Section:
     """One signal to a process of the server under traffic."""
     pid, name = target(scene)
-    scene.first.signaller.ask("clock")
+    scene.first.signaller.ask(Clock())
     begin = clock_of(scene.observer.agent).monotonic_ns + NS // 2
     signal_ns = begin + int(BEFORE_S * NS)
     load = _Load(scene.observer, (scene.first.url,), begin, signal_ns + int(AFTER_S * NS), signal_ns)
-    scene.first.signaller.ask("signal", pid=pid, name=name, at_ns=signal_ns)
+    scene.first.signaller.ask(Signal(pid=pid, name=name, at_ns=signal_ns))
     return disturbance(load.requests(), signal_ns)
 
 
@@ -143,22 +140,23 @@ def _stalled(scene: Scene, _stack: ExitStack) -> Section:
     event_ns = begin + int(BEFORE_S * NS)
     load = _Load(scene.observer, (scene.first.url,), begin, event_ns + int(AFTER_S * NS), event_ns)
     milliseconds = 2 * TIMEOUT_S * 1000
-    slow = asked(scene.first.url, f"/sleep/{milliseconds}", b'{"slept_ms":%d}' % milliseconds)
-    moments = {"begin_ns": event_ns, "end_ns": event_ns + 1, "switch_ns": event_ns + 1}
-    answer = scene.first.signaller.ask("steady", targets=[slow], rate=1, connections=1, timeout_s=60, **moments)
-    return {**disturbance(load.requests(), event_ns), "slow": answer["requests"][0][2] or "answered"}
+    slow = question(scene.first.url, f"/sleep/{milliseconds}", b'{"slept_ms":%d}' % milliseconds)
+    call = Steady(targets=(slow,), rate=1, begin_ns=event_ns, end_ns=event_ns + 1, connections=1)
+    (arrival,) = scene.first.signaller.ask(call, timeout_s=60).requests
+    return {**disturbance(load.requests(), event_ns), "slow": arrival.kind or "answered"}
 
 
-def _root(scene: Scene) -> tuple[int, str]:
-    return scene.first.root_pid, scene.cell.variant.reload
+def _root(scene: Scene) -> tuple[int, SignalName]:
+    signal = scene.cell.variant.reload
+    assert signal  # held by `unable`
+    return scene.first.root_pid, signal
 
 
-def _worker(scene: Scene) -> tuple[int, str]:
+def _worker(scene: Scene) -> tuple[int, SignalName]:
     """A process that answers, and is not the root. Raises ServerFailed."""
-    request = {"method": "GET", "url": scene.first.url + "/fingerprint"}
+    call = Fetch(requests=(Request(url=scene.first.url + "/fingerprint"),))
     for _ in range(20):
-        answer = parsed(Fetched, scene.observer.agent.ask("fetch", requests=[request]), "fetch").answers[0]
-        pid = read_fingerprint(answer.body).pid
+        pid = read_fingerprint(scene.observer.agent.ask(call).answers[0].body).pid
         if pid is not None and pid != scene.first.root_pid:
             return pid, "SIGKILL"
     raise ServerFailed("no process but its root answers: there is no worker to kill")
@@ -177,44 +175,50 @@ class _Load:
     """Steady arrivals in the background, from the moment that it is made."""
 
     def __init__(self, observer: Observer, urls: Sequence[str], begin: int, end: int, switch: int) -> None:
-        moments = {"begin_ns": begin, "end_ns": end, "switch_ns": switch}
-        targets = [asked(url, PATH, BODY) for url in urls]
-        fixed = {"rate": RATE, "connections": CONNECTIONS, "timeout_s": 60}
-        ask = partial(observer.agent.ask, "steady", targets=targets, **fixed, **moments)
-        self._done: list[Any] = []
-        self._thread = Thread(target=self._run, args=(ask,), daemon=True)
+        call = Steady(
+            targets=tuple(question(url, PATH, BODY) for url in urls),
+            rate=RATE,
+            begin_ns=begin,
+            end_ns=end,
+            switch_ns=switch,
+            connections=CONNECTIONS,
+        )
+        self._outcome: list[Accounted | LoadFailed] = []
+        self._thread = Thread(target=self._run, args=(observer.agent, call), daemon=True)
         self._thread.start()
 
-    def _run(self, ask: Callable[[], Mapping[str, Any]]) -> None:
+    def _run(self, agent: Agent, call: Steady) -> None:
         try:
-            self._done.append(ask()["requests"])
+            self._outcome.append(agent.ask(call, timeout_s=60))
         except LoadFailed as error:
-            self._done.append(error)
+            self._outcome.append(error)
 
-    def requests(self) -> Requests:
+    def requests(self) -> Sequence[Arrival]:
         """All of them, once they have ended. Raises LoadFailed."""
         self._thread.join()
-        if isinstance(self._done[0], LoadFailed):
-            raise self._done[0]
-        return [(due, end, kind) for due, end, kind in self._done[0]]
+        (outcome,) = self._outcome
+        if isinstance(outcome, LoadFailed):
+            raise outcome
+        return outcome.requests
 
 
-def disturbance(requests: Requests, at: int) -> Section:
+def disturbance(requests: Sequence[Arrival], at: int) -> Section:
     """What an event at `at` did: requests lost by kind, ms of latency added, seconds until it is as before.
 
     Bins of 100 ms. Latency is added where a bin's median exceeds the median before. All is as before after the last bin
     with a loss, or with a median above the longest latency before; None where less than half a second is left then.
     """
-    before = [(end - due) / MS for due, end, kind in requests if due < at and not kind]
+    before = [_latency_ms(one) for one in requests if one.due_ns < at and not one.kind]
     if not before:
         raise LoadFailed("no right answer before the event")
     usual, longest = median(before), max(before)
-    lost = Counter(kind for due, _, kind in requests if kind)
-    bins = [list(group) for _, group in groupby((item for item in requests if item[0] >= at), lambda i: i[0] // BIN_NS)]
-    middles = [median([(end - due) / MS for due, end, _ in group]) for group in bins]
+    lost: Counter[str] = Counter(one.kind for one in requests if one.kind)
+    after = [one for one in requests if one.due_ns >= at]
+    bins = [list(group) for _, group in groupby(after, lambda one: one.due_ns // BIN_NS)]
+    middles = [median(map(_latency_ms, group)) for group in bins]
     bad = [
         at for at, (middle, group) in enumerate(zip(middles, bins, strict=True))
-        if middle > longest or any(kind for *_, kind in group)
+        if middle > longest or any(one.kind for one in group)
     ]  # fmt: skip
     calm_from = max(bad, default=-1) + 1
     return {
@@ -223,3 +227,7 @@ def disturbance(requests: Requests, at: int) -> Section:
         "added_ms": round(max(0.0, max(middles) - usual), 1),
         "normal_after_s": round(calm_from * BIN_NS / NS, 1) if calm_from + CALM_BINS <= len(bins) else None,
     }
+
+
+def _latency_ms(arrival: Arrival) -> float:
+    return (arrival.end_ns - arrival.due_ns) / MS

@@ -92,7 +92,7 @@ def _measured(
         made = []
         for number in connections:
             load = drive(running, workload, expected, number, schedule.warmup_s, schedule.slice_s)
-            made.append(Ceiling(body_bytes, tls, number, float(load["rps"]), float(load["client"]["share"])))
+            made.append(Ceiling(body_bytes, tls, number, load.rps, load.client.share))
         return made
     finally:
         running.stop()

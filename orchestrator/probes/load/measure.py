@@ -14,8 +14,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from statistics import median
-from typing import cast
 
+from msgspec.structs import replace
+
+from loadgen.contract import Expect, Load, LoadResult, LoadSpec
 from orchestrator.engines.ends import last_lines, words_of
 from orchestrator.engines.protocol import Engine, Launch, Placement, Running
 from orchestrator.errors import AgentGone, CheckFailed, LoadFailed, MatrixError, ServerFailed
@@ -24,9 +26,8 @@ from orchestrator.matrix.cell import Cell, ImageKey
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.models import Matrix, Schedule, Workload
 from orchestrator.matrix.resolved import Variant
-from orchestrator.probes.checks import Expected, check_server, ended, learn_answer, request_of
+from orchestrator.probes.checks import check_server, ended, learn_answer, request_of
 from orchestrator.probes.events import Emit, LaunchFailed, ServersUp, SliceDone
-from orchestrator.probes.load.result import Load
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Check, Failure, Round, Slice, Stage
 
@@ -60,7 +61,7 @@ class Started:
 
     running: Running
     check: Check
-    answers: Mapping[str, Expected | Failure]
+    answers: Mapping[str, Expect | Failure]
 
 
 @dataclass(frozen=True)
@@ -174,9 +175,9 @@ def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
         return failure
 
 
-def _answers(running: Running, plan: Plan, cell: Cell) -> dict[str, Expected | Failure]:
+def _answers(running: Running, plan: Plan, cell: Cell) -> dict[str, Expect | Failure]:
     """The right answer of each workload that the server gets; one that it answers wrongly fails no other."""
-    found: dict[str, Expected | Failure] = {}
+    found: dict[str, Expect | Failure] = {}
     for name in sorted({other.workload for other in plan.cells if other.launch_id == cell.launch_id}):
         try:
             found[name] = learn_answer(running, plan.matrix.workloads[name])
@@ -233,11 +234,11 @@ class _Slices:
         else:
             self._load(cell, *ready, warmup_s, order, seed)
         last = self._slices[cell.id][-1:]
-        rps = float(last[0].load["rps"]) if last and cell.id not in self._failures else None
+        rps = last[0].load.rps if last and cell.id not in self._failures else None
         planned_s = _took_s(last[0].load, warmup_s, schedule) if rps is not None else 0.0
         self._emit(SliceDone(cell.id, rps, planned_s, order + 1, len(self._plan.cells) * schedule.slices))
 
-    def _ready(self, cell: Cell) -> tuple[Running, Expected] | Failure:
+    def _ready(self, cell: Cell) -> tuple[Running, Expect] | Failure:
         """The server to load and the right answer, or why there is none (any more)."""
         started = self._started[cell.launch_id]
         if isinstance(started, Refused):
@@ -246,7 +247,7 @@ class _Slices:
         expected = started.answers[cell.workload]
         return failed or (expected if isinstance(expected, Failure) else (started.running, expected))
 
-    def _load(self, cell: Cell, running: Running, expected: Expected, warmup_s: float, order: int, seed: int) -> None:
+    def _load(self, cell: Cell, running: Running, expected: Expect, warmup_s: float, order: int, seed: int) -> None:
         try:
             arrivals = self._arrivals(cell, seed)
             self._warm.add(cell.launch_id)
@@ -271,7 +272,7 @@ class _Slices:
         """None for a closed loop. Raises LoadFailed where there is no throughput to take a share of."""
         if not cell.open:
             return None
-        reached = [float(slice_.load["rps"]) for slice_ in self._slices[cell.closed.id]]
+        reached = [slice_.load.rps for slice_ in self._slices[cell.closed.id]]
         rate = median(reached) * cell.open / 100 if reached else 0.0
         if rate < LEAST_RATE:
             raise LoadFailed("the closed loop, of whose throughput its rate is a share, has no figure in this round")
@@ -282,17 +283,17 @@ class _Slices:
         return Round(self._number, started.check, tuple(self._slices[cell.id]), self._failures.get(cell.id))
 
 
-def _took_s(load: Load, warmup_s: float, schedule: Schedule) -> float:
+def _took_s(load: LoadResult, warmup_s: float, schedule: Schedule) -> float:
     """Seconds of load as they are timed: the warm-up as long as it was, which is `warmup_s` or longer."""
-    return load.get("warmup_s", warmup_s) + schedule.slice_s
+    return (warmup_s if load.warmup_s is None else load.warmup_s) + schedule.slice_s
 
 
-def _all_right(load: Load) -> bool:
-    return bool(load["requests"]) and not any(load["errors"].values())
+def _all_right(load: LoadResult) -> bool:
+    return bool(load.requests) and not load.wrong
 
 
 def _slice(
-    plan: Plan, cell: Cell, running: Running, expected: Expected, warmup_s: float, order: int, arrivals: Arrivals | None
+    plan: Plan, cell: Cell, running: Running, expected: Expect, warmup_s: float, order: int, arrivals: Arrivals | None
 ) -> Slice:
     workload = plan.matrix.workloads[cell.workload]
     began, cpu = datetime.now(UTC), time.process_time()
@@ -304,28 +305,27 @@ def _slice(
 def drive(
     running: Running,
     workload: Workload,
-    expected: Expected,
+    expected: Expect,
     connections: int,
     warmup_s: float,
     slice_s: float,
     arrivals: Arrivals | None = None,
-) -> Load:
+) -> LoadResult:
     """One slice of load, in a closed loop or with these arrivals: the load generator's document. Raises LoadFailed."""
-    opened = {"loop": "open", "arrivals": "poisson", "rate": arrivals.rate, "seed": arrivals.seed} if arrivals else {}
-    spec = {
-        **request_of(workload, running),
-        "expect": expected.as_json(),
-        "connections": connections,
-        "warmup_s": warmup_s,
-        "duration_s": slice_s,
-        "timeout_s": TIMEOUT_S,
-        "watch_pid": running.root_pid,
-        **opened,
-    }
-    answer = running.agent.ask("load", spec=spec, timeout_s=warmup_s + slice_s + 2 * TIMEOUT_S + 20)
-    result = answer.get("result")
-    if not isinstance(result, Mapping):
-        raise LoadFailed("load: the load generator's answer holds no result")
-    if missing := sorted(Load.__required_keys__ - result.keys()):
-        raise LoadFailed(f"load: the load generator's answer lacks {', '.join(missing)}")
-    return cast(Load, dict(result))
+    request = request_of(workload, running)
+    spec = LoadSpec(
+        url=request.url,
+        method=request.method,
+        headers=request.headers,
+        body=request.body,
+        tls=request.tls,
+        expect=expected,
+        connections=connections,
+        warmup_s=warmup_s,
+        duration_s=slice_s,
+        timeout_s=TIMEOUT_S,
+        watch_pid=running.root_pid,
+    )
+    if arrivals:
+        spec = replace(spec, loop="open", arrivals="poisson", rate=arrivals.rate, seed=arrivals.seed)
+    return running.agent.ask(Load(spec=spec), timeout_s=warmup_s + slice_s + 2 * TIMEOUT_S + 20).result

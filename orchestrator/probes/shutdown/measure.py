@@ -13,13 +13,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from statistics import median
 from typing import Any
 
-from orchestrator.engines.agent import Answer
+import msgspec
+
+from loadgen.contract import Clock, Clocks, Fate, Signal, Signalled, SignalName, Watch, Watched
 from orchestrator.engines.ends import Exit
 from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import AgentGone, LoadFailed, ServerFailed
@@ -34,10 +36,9 @@ from orchestrator.probes.observers import (
     NS,
     QUICK,
     QUICK_BODY,
-    Clock,
-    asked,
     clock_of,
     observers,
+    question,
     start_ready,
 )  # fmt: skip
 from orchestrator.probes.parallel import parallel
@@ -56,7 +57,7 @@ PIECE, GAP_MS = bytes(range(251)), 100  # of /stream, see docs/apps.md
 
 @dataclass(frozen=True)
 class Case:
-    """What happens to a server. `signal` "": SIGTERM, or what its entry's `shutdown` says where it is tuned.
+    """What happens to a server. `signal` None: SIGTERM, or what its entry's `shutdown` says where it is tuned.
 
     `again_ms`: a second signal so long after the first. `grace_s`: given to tuned servers. `slow_s`: how long the
     handler of `path` takes.
@@ -64,7 +65,7 @@ class Case:
 
     path: str = "/sleep/1500"
     body: bytes = b'{"slept_ms":1500}'
-    signal: str = ""
+    signal: SignalName | None = None
     group: bool = False
     again_ms: int | None = None
     grace_s: int = 8
@@ -131,9 +132,9 @@ def _case(engine: Engine, plan: Plan, cell: Cell, name: str, beside: Sequence[Ob
     return {**told, **summary(found), "repetitions": found}
 
 
-def signal_of(cell: Cell, case: Case) -> str:
+def signal_of(cell: Cell, case: Case) -> SignalName:
     """The signal of a case; a tuned cell's entry may name the one that its server ends well on."""
-    own = cell.variant.shutdown.signal if cell.tuned and cell.variant.shutdown else "SIGTERM"
+    own: SignalName = cell.variant.shutdown.signal if cell.tuned and cell.variant.shutdown else "SIGTERM"
     return case.signal or own
 
 
@@ -152,7 +153,7 @@ def _servers(
     def start(observer: Observer) -> None:
         running = start_ready(engine, plan, cell, variant, observer.seat())
         up.append(running)
-        running.signaller.ask("clock")
+        running.signaller.ask(Clock())
 
     try:
         parallel(start, beside, AT_ONCE)
@@ -161,7 +162,7 @@ def _servers(
         parallel(lambda running: running.stop(), up, AT_ONCE)
 
 
-def _shot(running: Running, case: Case, signal: str, busy: int, kill_after_s: float) -> Section | None:
+def _shot(running: Running, case: Case, signal: SignalName, busy: int, kill_after_s: float) -> Section | None:
     """End one server that has so many slow requests, and one queued behind them.
 
     None where a request or the signal came late, or the signal's sender went before it could tell when.
@@ -169,12 +170,21 @@ def _shot(running: Running, case: Case, signal: str, busy: int, kill_after_s: fl
     clock = clock_of(running.agent)
     at = clock.monotonic_ns + AHEAD_NS
     until = at + int(kill_after_s * NS)
-    slow, quick = asked(running.url, case.path, case.body), asked(running.url, QUICK, QUICK_BODY)
-    moments = {"signal_ns": at, "until_ns": until, "lead_ns": LEAD_NS, "queue_ns": QUEUE_NS, "after_ns": AFTER_NS}
-    ask = partial(running.agent.ask, "watch", timeout_s=kill_after_s + 30)
-    watch = partial(ask, slow=slow, quick=quick, fill=busy - 1, **moments)
+    watch = Watch(
+        slow=question(running.url, case.path, case.body),
+        quick=question(running.url, QUICK, QUICK_BODY),
+        fill=busy - 1,
+        signal_ns=at,
+        until_ns=until,
+        lead_ns=LEAD_NS,
+        queue_ns=QUEUE_NS,
+        after_ns=AFTER_NS,
+    )
     try:
-        watched, sent = parallel(lambda work: work(), (watch, partial(_signal, running, case, signal, at)), 2)
+        with ThreadPoolExecutor(1) as aside:
+            watching = aside.submit(running.agent.ask, watch, timeout_s=kill_after_s + 30)
+            sent = _signal(running, case, signal, at)
+            watched = watching.result()
     except AgentGone:
         return None
     if _late(sent, watched, at):
@@ -183,42 +193,42 @@ def _shot(running: Running, case: Case, signal: str, busy: int, kill_after_s: fl
     return repetition(sent, watched, ended, clock)
 
 
-def _late(sent: Answer, watched: Answer, at: int) -> bool:
+def _late(sent: Signalled, watched: Watched, at: int) -> bool:
     """Whether the signal came late, or the server got a request too near to it to be ready for it."""
-    slow, queued = (watched["connections"][name]["sent_ns"] for name in ("slow", "queued"))
-    received = watched["received_ns"] or slow
-    return bool(sent["after_ns"] - at > LATE_NS or received > at - EARLY_NS or (queued or 0) > at - SOON_NS)
+    slow, queued = watched.connections.slow.sent_ns, watched.connections.queued.sent_ns
+    received = watched.received_ns or slow or 0
+    return sent.after_ns - at > LATE_NS or received > at - EARLY_NS or (queued or 0) > at - SOON_NS
 
 
-def _signal(running: Running, case: Case, signal: str, at: int) -> Answer:
+def _signal(running: Running, case: Case, signal: SignalName, at: int) -> Signalled:
     """Send the case's signals. The second may find nobody, or end its sender."""
-    send = partial(running.signaller.ask, "signal", pid=running.root_pid, name=signal, group=case.group)
-    sent = send(at_ns=at)
+    call = Signal(pid=running.root_pid, name=signal, at_ns=at, group=case.group)
+    sent = running.signaller.ask(call)
     if case.again_ms is not None:
         with suppress(AgentGone):
-            send(at_ns=at + case.again_ms * MS)
+            running.signaller.ask(msgspec.structs.replace(call, at_ns=at + case.again_ms * MS))
     return sent
 
 
-def repetition(sent: Answer, watched: Answer, ended: Exit | None, clock: Clock) -> Section:
+def repetition(sent: Signalled, watched: Watched, ended: Exit | None, clock: Clocks) -> Section:
     """One ending, in ms after the signal: half way between the readings before and after kill(2)."""
-    zero = (sent["before_ns"] + sent["after_ns"]) // 2
+    zero = (sent.before_ns + sent.after_ns) // 2
 
     def ms(moment: int | None) -> float | None:
         return None if moment is None else round((moment - zero) / MS, 3)
 
-    connections = {
-        name: {
-            "end": fate["end"], "at_ms": ms(fate["end_ns"]), "sent_ms": ms(fate["sent_ns"]),
-            "first_byte_ms": ms(fate["first_byte_ns"]), "bytes": fate["bytes"], "status": fate["status"],
-        }
-        for name, fate in watched["connections"].items()
-    }  # fmt: skip
+    def seen(fate: Fate) -> Section:
+        return {
+            "end": fate.end, "at_ms": ms(fate.end_ns), "sent_ms": ms(fate.sent_ns),
+            "first_byte_ms": ms(fate.first_byte_ns), "bytes": fate.bytes, "status": fate.status,
+        }  # fmt: skip
+
+    connections = {name: seen(fate) for name, fate in msgspec.structs.asdict(watched.connections).items()}
     exit_ms = ms(clock.monotonic(ended.wall_ns)) if ended else None
     return {
         "outcome": outcome(connections, exit_ms),
-        "signal_error_us": (sent["after_ns"] - sent["before_ns"]) / 2000,
-        "received_ms": ms(watched["received_ns"]),
+        "signal_error_us": (sent.after_ns - sent.before_ns) / 2000,
+        "received_ms": ms(watched.received_ns),
         **connections,
         "exit_ms": exit_ms,
         "exit_code": ended.code if ended else None,

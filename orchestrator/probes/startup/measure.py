@@ -6,25 +6,25 @@ when it becomes the server; its own CPU is taken off.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import Any
 
-from pydantic import ValidationError
+import msgspec
+from msgspec import Struct
 
-from orchestrator.engines.agent import Answer
+from loadgen.contract import Begun, Failed, Startup, TakeSample
 from orchestrator.engines.ends import telling_line, words_of
 from orchestrator.engines.protocol import Engine, Observer, Running
 from orchestrator.errors import LoadFailed, ServerFailed
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
-from orchestrator.probes.answers import Begun, Sampled, Told, parsed
 from orchestrator.probes.checks import READY_WITHIN_S
 from orchestrator.probes.images import failure_of
 from orchestrator.probes.load.measure import Plan, launch_of
-from orchestrator.probes.observers import MS, NS, QUICK, QUICK_BODY, asked, clock_of, observers
+from orchestrator.probes.observers import MS, NS, QUICK, QUICK_BODY, clock_of, observers, question
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Failure, Section
 
@@ -60,12 +60,13 @@ def _start(engine: Engine, plan: Plan, cell: Cell, observer: Observer) -> Sectio
     seat = observer.seat()
     launch = launch_of(plan, cell, replace(cell.variant, run=MARKED + cell.variant.run))
     until = clock_of(observer.agent).monotonic_ns + int(READY_WITHIN_S * NS)
-    asked_for = {"quick": asked(seat.url, QUICK, QUICK_BODY), "until_ns": until, "idle_ns": IDLE_NS}
-    answers: list[Answer] = []
+    call = Startup(quick=question(seat.url, QUICK, QUICK_BODY), until_ns=until, idle_ns=IDLE_NS)
+    answers: list[Begun | Failed] = []
     up: list[Running] = []
 
     def ask() -> None:
-        answers.append(observer.agent.call("startup", timeout_s=READY_WITHIN_S + 15, **asked_for))
+        answer = observer.agent.call(call, timeout_s=READY_WITHIN_S + 15)
+        answers.append(answer)
 
     try:
         parallel(_call, (ask, lambda: up.append(engine.start(launch, seat))), 2)
@@ -79,13 +80,10 @@ def _call(work: Callable[[], None]) -> None:
     work()
 
 
-def _figures(running: Running, answer: Answer) -> Section:
-    if answer.get("ok") is False:
-        raise _silent(running, answer)
-    begun, mark = parsed(Begun, answer, "startup"), mark_of(running.log())
-    sample = parsed(Sampled, running.signaller.ask("sample", pid=running.root_pid), "sample").sample
-    if sample is None:
-        raise LoadFailed("sample: the server's processes cannot be read")
+def _figures(running: Running, begun: Begun | Failed) -> Section:
+    if isinstance(begun, Failed):
+        raise _silent(running, begun)
+    mark, sample = mark_of(running.log()), running.signaller.ask(TakeSample(pid=running.root_pid)).sample
     return {
         "accepted_ms": round((begun.accepted_ns - mark.mark_ns) / MS, 3),
         "answered_ms": round((begun.answered_ns - mark.mark_ns) / MS, 3),
@@ -98,18 +96,16 @@ def _figures(running: Running, answer: Answer) -> Section:
     }
 
 
-def _silent(running: Running, answer: Answer) -> ServerFailed:
+def _silent(running: Running, answer: Failed) -> ServerFailed:
     """Why there was no right answer: the server's end, or what came in its place; and what its log tells."""
     said = "\n".join(line for line in running.log().splitlines() if not line.startswith(MARK))
     if end := running.wait(0.0):
         return ServerFailed(words_of(end, said))
-    error = answer.get("error")
-    seen = error.get("message") if isinstance(error, Mapping) else None
     log = f"; its log: {line}" if (line := telling_line(said)) else ""
-    return ServerFailed(f"no right answer within {READY_WITHIN_S:.0f} s: {seen or 'none at all'}{log}")
+    return ServerFailed(f"no right answer within {READY_WITHIN_S:.0f} s: {answer.error.message or 'none at all'}{log}")
 
 
-class Mark(Told):
+class Mark(Struct, frozen=True):
     """The moment at which the command became the server, and the CPU that was used by then; in ns."""
 
     mark_ns: int
@@ -120,8 +116,8 @@ def mark_of(log: str) -> Mark:
     """What mark.py said. Raises ServerFailed where it said nothing."""
     line = next((line for line in log.splitlines() if line.startswith(MARK)), "")
     try:
-        return Mark.model_validate_json(line)
-    except ValidationError as error:
+        return msgspec.json.decode(line, type=Mark)
+    except msgspec.DecodeError as error:
         raise ServerFailed("the start was not marked: the command did not run") from error
 
 

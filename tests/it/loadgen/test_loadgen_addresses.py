@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -11,11 +10,10 @@ from time import monotonic_ns
 from typing import Any
 
 import pytest
+from documents import Json, ask, loaded
 from scripted import BODY, Behaviour, answer, answering, converse_all, once
 
-from loadgen import agent
-from loadgen.run import load
-from loadgen.spec import Json, LoadSpec
+from loadgen.contract import LoadSpec
 
 NAME = "two.addresses.test"
 ADDRESSES = {"::1": socket.AF_INET6, "127.0.0.1": socket.AF_INET}
@@ -58,16 +56,12 @@ def listening(address: str, behaviour: Behaviour, port: int = 0) -> Iterator[tup
         yield listener.getsockname()[1], accepted
 
 
-def ask(**question: Any) -> Json:
-    return agent.answer(json.dumps(question))
-
-
 def _closed(url: str) -> bool:
-    return _whole(load(LoadSpec(url, connections=3, duration_s=0.3, warmup_s=0.05)))
+    return _whole(loaded(LoadSpec(url=url, connections=3, duration_s=0.3, warmup_s=0.05)))
 
 
 def _open(url: str) -> bool:
-    return _whole(load(LoadSpec(url, connections=3, duration_s=0.3, loop="open", rate=100)))
+    return _whole(loaded(LoadSpec(url=url, connections=3, duration_s=0.3, loop="open", rate=100)))
 
 
 def _whole(result: Json) -> bool:
@@ -141,7 +135,7 @@ def test_an_address_that_accepts_later_is_not_changed_to(part: str) -> None:
         port, accepted = stack.enter_context(listening("127.0.0.1", serve))
         if part.endswith("loop"):
             loop: dict[str, Any] = {"loop": "open", "rate": 100.0} if part == "open loop" else {}
-            result = load(LoadSpec(f"http://{NAME}:{port}/", connections=1, duration_s=0.3, **loop))
+            result = loaded(LoadSpec(url=f"http://{NAME}:{port}/", connections=1, duration_s=0.3, **loop))
             assert result["requests"] > 1
         else:
             assert PARTS[part](f"http://{NAME}:{port}/")
@@ -159,5 +153,5 @@ def test_where_no_address_accepts_that_is_an_error_of_the_load() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     url = f"http://{NAME}:{port}/"
-    assert load(LoadSpec(url, connections=2, duration_s=0.1))["errors"]["refused"] > 0
+    assert loaded(LoadSpec(url=url, connections=2, duration_s=0.1))["errors"]["refused"] > 0
     assert ask(op="fetch", requests=[{"url": url}])["answers"][0]["error"]["kind"] == "refused"

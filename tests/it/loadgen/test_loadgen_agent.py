@@ -10,18 +10,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
+from documents import ask
 
-import loadgen
 from loadgen import agent, cli, proc
-from loadgen.spec import Json
+from loadgen.contract import Failed, schemas
 
 BODY = b"x" * 23
-SCHEMA = json.loads((Path(loadgen.__file__).parent / "schema" / "result.json").read_text(encoding="utf-8"))
+SCHEMA = schemas()["load-result"]
 RIGHT = {"status": 200, "body": base64.b64encode(BODY).decode()}
 
 
@@ -33,10 +31,6 @@ def responder() -> Iterator[tuple[str, int]]:
         assert process.stdout is not None
         yield f"http://127.0.0.1:{int(process.stdout.readline())}/", process.pid
         process.kill()
-
-
-def ask(**question: Any) -> Json:
-    return agent.answer(json.dumps(question))
 
 
 def test_hello_tells_facts() -> None:
@@ -125,8 +119,9 @@ def test_load_of_several_paths_counts_each_wrong_one(responder: tuple[str, int])
 )
 def test_a_mistake_is_an_answer(line: str, kind: str) -> None:
     answer = agent.answer(line)
-    assert not answer["ok"]
-    assert answer["error"]["kind"] == kind
+    assert isinstance(answer, Failed)
+    assert not answer.ok
+    assert answer.error.kind == kind
 
 
 def test_the_agent_goes_on_after_a_mistake_and_ends_at_bye() -> None:

@@ -4,23 +4,21 @@ from __future__ import annotations
 
 import json
 import shutil
-from pathlib import Path
 
 import jsonschema
 import pytest
 
-import loadgen
 from loadgen.ceiling import Shape, main, measure
+from loadgen.contract import schemas
 
-SCHEMA = json.loads((Path(loadgen.__file__).parent / "schema" / "ceiling.json").read_text(encoding="utf-8"))
+SCHEMA = schemas()["ceiling"]
 
 
 def test_every_shape_has_its_ceiling() -> None:
     shapes = [Shape(connections, body, tls=False) for connections in (1, 4) for body in (0, 12_000)]
     found = measure(shapes, duration_s=0.1, rounds=2)
-    jsonschema.validate(found, SCHEMA)
-    assert [(s["connections"], s["body_bytes"]) for s in found["shapes"]] == [(1, 0), (1, 12_000), (4, 0), (4, 12_000)]
-    assert all(shape["rps"] > 0 for shape in found["shapes"])
+    assert [(s.connections, s.body_bytes) for s in found.shapes] == [(1, 0), (1, 12_000), (4, 0), (4, 12_000)]
+    assert all(shape.rps > 0 for shape in found.shapes)
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="the openssl command makes the certificate")

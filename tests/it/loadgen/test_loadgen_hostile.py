@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from documents import Json, load_document, loaded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scripted import (
@@ -26,8 +27,7 @@ from scripted import (
     silent_end,
 )
 
-from loadgen.run import load
-from loadgen.spec import Expect, Json, LoadSpec
+from loadgen.contract import Expect, LoadSpec
 
 CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n"
 HEAD = b"HTTP/1.1 200 OK\r\n"
@@ -81,7 +81,7 @@ def slice_of(url: str, **fields: Any) -> Json:
         "timeout_s": 5,
         "expect": {"status": 200, "body": base64.b64encode(BODY).decode()},
     }
-    return load(LoadSpec.from_json({"url": url, **settings, **fields}))
+    return load_document({"url": url, **settings, **fields})
 
 
 def with_answers(url: str, **fields: Any) -> Json:
@@ -173,7 +173,7 @@ def test_a_body_of_many_tiny_chunks_is_read() -> None:
     body = b"x" * 20_000
     with served(answering(CHUNKED + b"1\r\nx\r\n" * len(body) + b"0\r\n\r\n")) as url:
         expect = Expect(200, body)
-        result = load(LoadSpec(url=url, duration_s=1, expect=expect, timeout_s=10))
+        result = loaded(LoadSpec(url=url, duration_s=1, expect=expect, timeout_s=10))
     assert result["requests"] > 0
     assert not any(result["errors"].values())
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
 import socket
 import struct
@@ -16,8 +15,8 @@ from time import monotonic_ns
 from typing import Any
 
 import pytest
+from documents import ask as ask_agent
 
-from loadgen.agent import answer
 from loadgen.proc import available
 
 MS = 1_000_000
@@ -29,7 +28,7 @@ Behaviour = Callable[[socket.socket], None]
 
 
 def ask(op: str, **fields: Any) -> dict[str, Any]:
-    return answer(json.dumps({"op": op, **fields}))
+    return ask_agent(op=op, **fields)
 
 
 def asked(port: int, path: str = "/items/42") -> dict[str, Any]:

@@ -11,19 +11,21 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Literal
 
 import pytest
 import stalling
+from documents import Json
 
+from loadgen.contract import LoadSpec, encode
 from loadgen.slice import run
-from loadgen.spec import Json, LoadSpec
 
 RATE, SECONDS = 400.0, 2.5
 SCHEDULE = [i / RATE for i in range(int(RATE * SECONDS))]
 PERCENTILES = (50, 90, 99)
 
 
-def measured(loop: str) -> tuple[Json, list[float]]:
+def measured(loop: Literal["open", "closed"]) -> tuple[Json, list[float]]:
     """The result of a slice, and the times of the server's answers in seconds since its beginning."""
     begin = time.perf_counter_ns() + 700_000_000
     command = [sys.executable, str(Path(stalling.__file__)), str(begin)]
@@ -32,8 +34,8 @@ def measured(loop: str) -> tuple[Json, list[float]]:
         url = f"http://127.0.0.1:{int(process.stdout.readline())}/"
         time.sleep(max(begin - time.perf_counter_ns(), 0) / 1e9)
         rate, connections = (RATE, 200) if loop == "open" else (None, 8)
-        result = run(LoadSpec(url, loop=loop, rate=rate, connections=connections, duration_s=SECONDS), begin)
-        return result, json.loads(process.communicate("")[0])
+        result = run(LoadSpec(url=url, loop=loop, rate=rate, connections=connections, duration_s=SECONDS), begin)
+        return json.loads(encode(result)), json.loads(process.communicate("")[0])
 
 
 def rank(latencies: list[float], percentile: float) -> float:

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from documents import Json, loaded
 from scripted import BODY, answer, answering, echo, once, served
 
 from loadgen.ceiling import certificate
-from loadgen.client import Request, fetch
+from loadgen.client import Outgoing, fetch
+from loadgen.contract import Expect, LoadSpec, Request, Tls
 from loadgen.null import server_context
-from loadgen.run import load
-from loadgen.spec import Expect, Json, LoadSpec, Tls
 
 BIG = bytes(range(256)) * 4_000  # 1 MB, more than a socket takes at once
 
@@ -33,7 +33,7 @@ def context(cert: Path) -> ssl.SSLContext:
 
 def slice_of(url: str, cert: Path | None) -> Json:
     tls = Tls(ca=str(cert) if cert else None)
-    return load(LoadSpec(url, connections=2, duration_s=0.5, expect=Expect(200, BODY), tls=tls))
+    return loaded(LoadSpec(url=url, connections=2, duration_s=0.5, expect=Expect(200, BODY), tls=tls))
 
 
 def test_answers_over_tls(cert: Path, context: ssl.SSLContext) -> None:
@@ -68,15 +68,15 @@ def test_no_tls_where_tls_is_expected(cert: Path) -> None:
 
 def test_fetch_over_tls(cert: Path, context: ssl.SSLContext) -> None:
     with served(answering(answer()), context) as url:
-        (found,) = fetch([Request(url, tls=Tls(ca=str(cert)))], keep_alive=True)
-    assert found["status"] == 200
+        (found,) = fetch([Outgoing(Request(url=url, tls=Tls(ca=str(cert))))], keep_alive=True)
+    assert found.status == 200
 
 
 @pytest.mark.parametrize("encrypted", [False, True])
 def test_big_requests_and_answers(cert: Path, context: ssl.SSLContext, encrypted: bool) -> None:
     with served(echo, context if encrypted else None) as url:
-        result = load(
-            LoadSpec(url, method="POST", body=BIG, duration_s=2, expect=Expect(200, BIG), tls=Tls(ca=str(cert)))
+        result = loaded(
+            LoadSpec(url=url, method="POST", body=BIG, duration_s=2, expect=Expect(200, BIG), tls=Tls(ca=str(cert)))
         )
     assert result["requests"] > 0
     assert not any(result["errors"].values()), result["first_error"]

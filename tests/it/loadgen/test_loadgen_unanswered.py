@@ -9,11 +9,10 @@ from itertools import count
 from typing import Any
 
 import pytest
+from documents import Json, load_document
 from scripted import BODY, Behaviour, answer, answering, once, reset_after, served, silent
 
 from loadgen import cli
-from loadgen.run import load
-from loadgen.spec import Json, LoadSpec
 
 TRIES = 10  # on a busy machine a server that answers may not get to run in one short slice
 
@@ -43,7 +42,7 @@ def found(url: str, anew: Callable[[], None], unanswered: int, **fields: Any) ->
     for _ in range(TRIES):
         anew()
         doc = {"url": url, "connections": 4, "duration_s": 0.2, **fields}
-        results.append(load(LoadSpec.from_json(doc)))
+        results.append(load_document(doc))
         if results[-1]["requests"] and results[-1]["unanswered"]["connections"] == unanswered:
             return results[-1]
     raise AssertionError([(result["requests"], result["unanswered"]) for result in results])
@@ -92,7 +91,7 @@ def test_nobody_is_reached() -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
     doc = {"url": f"http://127.0.0.1:{port}/", "connections": 3, "duration_s": 0.1, "warmup_s": 0.05}
-    assert load(LoadSpec.from_json(doc))["unanswered"]["connections"] == 3
+    assert load_document(doc)["unanswered"]["connections"] == 3
 
 
 def test_few_requests_of_an_open_loop_accuse_nobody() -> None:

@@ -7,11 +7,10 @@ import time
 from typing import Any
 
 import pytest
+from documents import Json, load_document
 from scripted import Behaviour, answer, answering, once, served, silent
 
-from loadgen.run import load
 from loadgen.slice import LONGER
-from loadgen.spec import Json, LoadSpec
 
 LATE_S = 0.2
 TRIES = 10
@@ -28,7 +27,7 @@ def slow_at_first(others: Behaviour) -> Behaviour:
 
 
 def loaded(url: str, **fields: Any) -> Json:
-    return load(LoadSpec.from_json({"url": url, "connections": 4, "duration_s": 0.2, "warmup_s": 0.05, **fields}))
+    return load_document({"url": url, "connections": 4, "duration_s": 0.2, "warmup_s": 0.05, **fields})
 
 
 @pytest.mark.parametrize("others", [answering(answer()), answering(answer(status="503 Busy")), once(answer())])

@@ -7,7 +7,6 @@ import json
 import math
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 from scipy import stats as scipy_stats  # type: ignore[import-untyped]
@@ -20,6 +19,7 @@ from bench.slices import Slice, metrics_of, slice_of
 from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.errors import LoadFailed, SpecError
 from orchestrator.matrix.models import Schedule
+from tests.unit.loads import load_of
 
 SERVER = "uvicorn/standard"
 SCHEDULE = Schedule(rounds=4, slices=3, slice_s=0.5, warmup_s=0.1, first_warmup_s=0.1)
@@ -88,7 +88,7 @@ def test_calibration_finds_what_a_request_costs() -> None:
 
 
 def test_a_slice_with_an_error_is_no_figure() -> None:
-    load: Any = {"errors": {"reset": 1}, "requests": 5, "first_error": {"kind": "reset", "detail": ""}}
+    load = load_of(errors={"reset": 1}, requests=5, first_error={"kind": "reset", "detail": ""})
     with pytest.raises(LoadFailed, match="5 right answers"):
         slice_of(load)
 

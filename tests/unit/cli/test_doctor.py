@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
+from loadgen.contract import KernelLimits
 from orchestrator.cli.doctor import findings_table
 from orchestrator.engines.docker.survey import Leftover, Survey, unable
 from orchestrator.engines.protocol import Box
@@ -98,10 +99,10 @@ def test_each_fact_of_the_machine(changes: dict[str, Any], check: str, severity:
         ({"index_trouble": "refused", "docker": replace(DOCKER, built=3)}, "package index", "bad", 1),
         ({"dead": (DEAD,)}, "leftovers", "bad", 1),
         ({"docker": replace(DOCKER, unable=("pin to CPUs",))}, "pinning and limits", "bad", 1),
-        ({"box": Box((3,), {"memory_bytes": 2 * GIB, "swap_bytes": 0, "pids": 256})}, "", "", 0),
-        ({"box": Box((), {})}, "", "", 0),  # neither is told
-        ({"box": Box((0, 1, 2, 3), {})}, "pinning and limits", "bad", 1),
-        ({"box": Box((3,), {"pids": None})}, "pinning and limits", "bad", 1),
+        ({"box": Box((3,), KernelLimits(memory_bytes=2 * GIB, swap_bytes=0, pids=256))}, "", "", 0),
+        ({"box": Box((), KernelLimits())}, "", "", 0),  # neither is told
+        ({"box": Box((0, 1, 2, 3), KernelLimits())}, "pinning and limits", "bad", 1),
+        ({"box": Box((3,), KernelLimits(pids=None))}, "pinning and limits", "bad", 1),
     ],
 )
 def test_each_fact_around_it(changes: dict[str, Any], check: str, severity: str, code: int) -> None:

@@ -9,12 +9,12 @@ import sys
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 import typer
 from rich.console import Console
 
+from loadgen.contract import LoadResult
 from orchestrator.cli import app as cli
 from orchestrator.cli.closing import run_name
 from orchestrator.cli.progress import shown
@@ -31,6 +31,7 @@ from orchestrator.probes.events import ServersUp, SliceDone
 from orchestrator.probes.placement import place
 from orchestrator.tools.machine import read_machine
 from tests.servers.engine_api import engine_api
+from tests.unit.loads import changed
 
 Cli = Callable[..., tuple[int, str, str]]
 SUITES = """
@@ -347,8 +348,8 @@ def test_a_run_without_anything_usable_ends_with_1_and_its_last_line_says_why(
 def test_one_usable_cell_is_enough_and_a_cell_that_cannot_be_judged_is_a_finding(
     matrix: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def garbled(load: dict[str, Any]) -> dict[str, Any]:
-        return {**load, "latency": {**load["latency"], "histogram": "none"}}
+    def garbled(load: LoadResult) -> LoadResult:
+        return changed(load, latency={"histogram": "none"})
 
     for behaviour, ends in ((Behaviour(start_error="no module x"), 0), (Behaviour(load=garbled), 1)):
         engine = MemoryEngine({"single/plain": behaviour})

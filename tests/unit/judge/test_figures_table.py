@@ -20,7 +20,7 @@ ROW = """    Figure(
         shown=(Shown("best", "best/s", "best requests/s", number=short, viewed=True),),
     ),
 """
-TAKEN = '    "best_slice_rps": lambda cell: max(load["rps"] for load in cell.loads),\n'
+TAKEN = '    "best_slice_rps": lambda cell: max(load.rps for load in cell.loads),\n'
 CHANGES = {
     "orchestrator/figures.py": (")  # fmt: skip\nSHOWN: Mapping", f"{ROW})  # fmt: skip\nSHOWN: Mapping"),
     "orchestrator/judge/figures.py": ("}\nBESIDE: Mapping", f"{TAKEN}}}\nBESIDE: Mapping"),

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from loadgen.contract import DIGITS, HIGHEST_US, LOWEST_US, LoadResult
 from orchestrator.judge import latency
 from orchestrator.probes.results import Round, Slice
+from tests.unit.loads import histogram_of, load_of
 
-TIMES = st.lists(st.integers(1, latency.HIGHEST_US), min_size=0, max_size=60)
+TIMES = st.lists(st.integers(1, HIGHEST_US), min_size=0, max_size=60)
 
 
 def rounds_of(times: Sequence[Sequence[Sequence[int]]]) -> list[Round]:
@@ -24,12 +25,12 @@ def rounds_of(times: Sequence[Sequence[Sequence[int]]]) -> list[Round]:
     ]
 
 
-def load(times: Sequence[int]) -> Any:
-    return {"requests": len(times), "latency": {"histogram": histogram(times).encode().decode(), "mean": 1.0}}
+def load(times: Sequence[int]) -> LoadResult:
+    return load_of(requests=len(times), latency={"histogram": histogram_of(times)})
 
 
 def histogram(times: Sequence[int]) -> HdrHistogram:
-    found = HdrHistogram(1, latency.HIGHEST_US, latency.DIGITS)
+    found = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
     for time in times:
         found.record_value(time)
     return found

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 import yaml
 
+from loadgen.contract import LoadResult
 from orchestrator.engines.protocol import Limits, Placement
 from orchestrator.images.plan import ROOT
 from orchestrator.judge.rules import CELL_RULES, SLICE_RULES, Facts, Verdict, judge
@@ -15,50 +16,33 @@ from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.results import Check, Failure, Mismatch, Round, Slice
+from tests.unit.loads import load_of
 
 Case = dict[str, Any]
 FOLDER = ROOT / "tests" / "cases"
 CASES: list[Case] = yaml.safe_load((FOLDER / "verdicts" / "rules.yaml").read_text(encoding="utf-8"))
 CELL = expand(load_matrix(FOLDER / "small.matrix.yaml").matrix, "quick").cells[0]
 RULES = (*SLICE_RULES, *CELL_RULES)
-QUIET: dict[str, Any] = {
-    "elapsed_s": 1.0, "requests": 1000, "rps": 1000.0, "errors": {}, "latency": {"mean": 8000.0},
-    "client": {"share": 0.5}, "server": {"cpu_s": 0.98}, "host": {"cpu0": {"busy": 0.99, "steal": 0.0}},
-    "throttled": {"client": {"periods": 0, "seconds": 0.0}, "server": {"periods": 0, "seconds": 0.0}, "heat": None},
-    "client_late": False, "late": None, "unanswered": {"connections": 0, "oldest_us": 8000.0},
-}  # fmt: skip
-"""One second of 8 connections, the server on CPU 0, the load generator on CPU 1."""
-
-
 AXES = {"connections": 8, "workers": 1, "open": 0}
 
 
-class Seen(dict[str, Any]):
+class Seen:
     """A document that remembers which of its fields were looked at."""
 
-    def __init__(self, document: dict[str, Any]) -> None:
-        super().__init__(document)
+    def __init__(self, load: LoadResult) -> None:
+        self.load = load
         self.fields: set[str] = set()
 
-    def __getitem__(self, name: str) -> Any:
-        self.fields.add(name)
-        return super().__getitem__(name)
-
-    def get(self, name: str, default: Any = None) -> Any:
-        self.fields.add(name)
-        return super().get(name, default)
-
-
-def changed(document: dict[str, Any], changes: dict[str, Any]) -> dict[str, Any]:
-    def merged(old: Any, new: Any) -> Any:
-        return {**old, **new} if isinstance(old, dict) and isinstance(new, dict) else new
-
-    return {**document, **{name: merged(document[name], value) for name, value in changes.items()}}
+    def __getattr__(self, name: str) -> Any:
+        if name in LoadResult.__struct_fields__:
+            self.fields.add(name)
+            return getattr(self.load, name)
+        return getattr(LoadResult, name).fget(self)  # what follows from fields
 
 
 def facts(case: Case) -> Facts:
     shown, of = case.get("shown", 1), case.get("of", 1)
-    loads: Any = [Seen(changed(QUIET, case.get("load", {})))] * min(shown, of) + [Seen(QUIET)] * (of - shown)
+    loads = [load_of(**case.get("load", {}))] * min(shown, of) + [load_of()] * (of - shown)
     mismatches = tuple(Mismatch(*fields) for fields in case.get("mismatches", ()))
     check = Check(0.1, Fingerprint(), mismatches, True, False, unverified=tuple(case.get("unverified", ())))
     good = [Round(at + 1, check, (Slice(at, "", load, 0.0),)) for at, load in enumerate(loads)]
@@ -133,8 +117,8 @@ def test_a_row_says_what_the_rule_says(rule: Any) -> None:
 def test_a_row_names_the_fields_that_the_rule_looks_at(rule: Any) -> None:
     looked_at: set[str] = set()
     for case in cases_of(rule):
-        document = Seen(changed(QUIET, case.get("load", {})))
-        rule.find(facts(case), document)
-        looked_at |= document.fields
+        seen: Any = Seen(load_of(**case.get("load", {})))
+        rule.find(facts(case), seen)
+        looked_at |= seen.fields
     of_the_load = row_of(rule)[2].split(";")[0]
     assert {name.partition(".")[0] for name in re.findall(r"`([\w.]+)`", of_the_load)} == looked_at

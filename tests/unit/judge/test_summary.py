@@ -5,18 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hdrh.histogram import HdrHistogram
 
+from loadgen.contract import LoadResult
 from orchestrator.evidence.model import Summary
 from orchestrator.judge.figures import CellSlices, Pair, alone, summary
 from orchestrator.judge.summary import cpu_us_of, per_cpu_s_of, ratio, rps_of
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.results import Check, Round, Slice
+from tests.unit.loads import histogram_of, load_of
 
-SERVER: dict[str, Any] = {
-    "cpu_s": 0.9, "user_s": 0.6, "system_s": 0.2, "rss_bytes": 40, "pss_bytes": 30, "peak_rss_bytes": 50,
-    "processes": 2, "ended": 0, "threads": 2, "voluntary_switches": 2000, "involuntary_switches": 100,
-}  # fmt: skip
 NOTHING_OF_THE_SERVER = {
     "cpu_us_per_request", "cpu_user_us_per_request", "cpu_system_us_per_request", "voluntary_switches_per_request",
     "involuntary_switches_per_request", "memory_bytes",
@@ -28,18 +25,13 @@ OF_SEVERAL = {"between", "within", "ratio", "cpu_ratio", "ceiling_share"}
 CHECK = Check(0.1, Fingerprint(), (), True, False)
 
 
-def load(server: dict[str, Any] | None, requests: int = 1000) -> Any:
-    histogram = HdrHistogram(1, 60_000_000, 3)
-    histogram.record_value(8000, requests)
-    return {
-        "requests": requests, "rps": float(requests), "errors": {},
-        "server": None if server is None else {**SERVER, **server},
-        "latency": {"histogram": histogram.encode().decode(), "mean": 8000.0}, "connections": {"per_request": 0.0},
-        "client": {"user_s": 0.2, "system_s": 0.3},
-    }  # fmt: skip
+def load(server: dict[str, Any] | None, requests: int = 1000, **changes: Any) -> LoadResult:
+    latency = {"histogram": histogram_of([8000] * requests), "mean": 8000.0}
+    of_server = None if server is None else {"cpu_s": 0.9, **server}
+    return load_of(**{"requests": requests, "rps": float(requests), "latency": latency, "server": of_server, **changes})
 
 
-def rounds(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> list[Round]:
+def rounds(*loads: LoadResult, idle: tuple[int | None, int | None] = (20, 10)) -> list[Round]:
     """One slice each."""
     check = Check(0.1, Fingerprint(), (), True, False, *idle)
     return [Round(at, check, (Slice(0, "", document, 0.0),)) for at, document in enumerate(loads)]
@@ -52,7 +44,7 @@ def figures(measured: list[Round]) -> Summary | None:
     return summary(found, Pair(cell, None, False, "")) if found else None
 
 
-def of(*loads: Any, idle: tuple[int | None, int | None] = (20, 10)) -> Summary:
+def of(*loads: LoadResult, idle: tuple[int | None, int | None] = (20, 10)) -> Summary:
     found = figures(rounds(*loads, idle=idle))
     assert found is not None
     return found
@@ -105,9 +97,8 @@ def test_a_server_that_was_not_seen_has_its_throughput_only() -> None:
 
 def test_of_an_open_loop_those_in_time_are_a_share_of_all_that_were_due() -> None:
     """The first slice was asked for 1100 requests by chance, and had 990 answers at its end; the second 900 and all."""
-    documents = ({"requests": 1080, "errors": {"timeout": 20}, "rps": 990.0}, {"requests": 900, "rps": 900.0})
-    loads: list[Any] = [{**load({}), "elapsed_s": 1.0, **document} for document in documents]
-    slices = tuple(Slice(0, "", one, 0.0, 1000.0) for one in loads)
+    documents: Any = ({"requests": 1080, "errors": {"timeout": 20}, "rps": 990.0}, {"requests": 900, "rps": 900.0})
+    slices = tuple(Slice(0, "", load({}, **document), 0.0, 1000.0) for document in documents)
     found = figures([Round(1, CHECK, slices)])
     assert found is not None
     assert found.rate_asked == pytest.approx(1000)
@@ -138,7 +129,7 @@ def test_a_ratio_compares_slices_of_one_pass_where_both_have_a_figure() -> None:
 
 
 def test_latencies_have_intervals_in_an_open_loop_alone() -> None:
-    one: Any = {**load({}), "elapsed_s": 1.0}
+    one = load({})
     closed, open_ = (
         figures([Round(at, CHECK, (Slice(0, "", one, 0.0, rate),)) for at in (1, 2, 3)]) for rate in (None, 1000.0)
     )

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen.answer import Parser
+from loadgen.contract import Expect, LoadSpec, Path
 from loadgen.exchange import Exchange, request_bytes, ring
-from loadgen.spec import Expect, LoadSpec, Path
 from loadgen.target import split
 
 HEAD = b"HTTP/1.1 200 OK\r\ndate: Mon, 30 Nov 2026 10:00:0%d GMT\r\ncontent-length: 5\r\n\r\n"

@@ -11,15 +11,16 @@ import pytest
 from hdrh.histogram import HdrHistogram
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from loadgen import histogram
+from loadgen.contract import Expect, Late, LoadSpec, Unanswered
 from loadgen.engines import read_h2load, read_wrk
 from loadgen.errors import EngineError
 from loadgen.merge import unanswered
 from loadgen.openloop import schedule
-from loadgen.result import lateness, per_100ms
+from loadgen.result import is_late, lateness, per_100ms
 from loadgen.run import share
-from loadgen.spec import Expect, LoadSpec
 
 CASES = Path(__file__).parents[2] / "cases" / "loadgen"
 
@@ -30,13 +31,13 @@ times = st.lists(st.integers(0, 90 * 10**9), max_size=60)
 def test_merged_histograms_are_the_histogram_of_all(parts: list[list[int]]) -> None:
     together = histogram.describe(array("Q", [time for part in parts for time in part]))
     merged = histogram.merge(histogram.describe(array("Q", part)) for part in parts)
-    assert {**merged, "mean": None} == {**together, "mean": None}
-    assert merged["mean"] == pytest.approx(together["mean"])
+    assert replace(merged, mean=None) == replace(together, mean=None)
+    assert merged.mean == pytest.approx(together.mean)
 
 
 def test_percentiles_need_ten_samples_beyond_them() -> None:
     def given_for(count: int) -> list[str]:
-        return list(histogram.describe(array("Q", range(1000, 1000 + count)))["percentiles"])
+        return list(histogram.describe(array("Q", range(1000, 1000 + count))).percentiles)
 
     assert given_for(19) == []
     assert given_for(20) == ["50"]
@@ -47,10 +48,10 @@ def test_percentiles_need_ten_samples_beyond_them() -> None:
 
 def test_the_histogram_can_be_read_back() -> None:
     document = histogram.describe(array("Q", [1_500_000] * 30 + [2_000_000] * 10))
-    again = HdrHistogram.decode(document["histogram"])
-    assert again.get_total_count() == document["count"] == 40
-    assert document["percentiles"]["50"] == pytest.approx(1500, rel=0.001)
-    assert (document["min"], document["mean"], document["max"]) == (1500, 1625, 2000)
+    again = HdrHistogram.decode(document.histogram)
+    assert again.get_total_count() == document.count == 40
+    assert document.percentiles["50"] == pytest.approx(1500, rel=0.001)
+    assert (document.min, document.mean, document.max) == (1500, 1625, 2000)
 
 
 def test_constant_arrivals_do_not_drift() -> None:
@@ -88,16 +89,16 @@ def test_processes_share_everything_out(connections: int, processes: int) -> Non
 
 def test_per_100ms_adds_up() -> None:
     marks = list(range(2, 52, 2))  # 25 marks: a quarter of a second
-    assert per_100ms(marks, 53) == [20, 20, 13]
-    assert per_100ms([], 0) == [0]
+    assert per_100ms(marks, 53) == (20, 20, 13)
+    assert per_100ms([], 0) == (0,)
 
 
 def test_late_clients() -> None:
-    assert lateness(11, 5_000_000, 1000) == {
-        "late": {"bound_us": 1000, "max_us": 5000, "requests": 11},
-        "client_late": True,
-    }
-    assert not lateness(10, 5_000_000, 1000)["client_late"]
+    late = lateness(11, 5_000_000)
+    assert late == Late(bound_us=1000, max_us=5000, requests=11)
+    assert is_late(late, 1000)
+    assert not is_late(lateness(10, 5_000_000), 1000)
+    assert not is_late(None, 1000)
 
 
 def test_wrk_is_read_from_its_hook() -> None:
@@ -122,6 +123,6 @@ def test_h2load_is_read_from_its_log() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 99), st.none() | st.floats(0, 1e9)), min_size=1, max_size=5))
 def test_merged_counts_of_unanswered_connections(parts: list[tuple[int, float | None]]) -> None:
-    merged = unanswered([{"unanswered": {"connections": number, "oldest_us": age}} for number, age in parts])
-    assert merged["connections"] == sum(number for number, _ in parts)
-    assert merged["oldest_us"] == max((age for _, age in parts if age is not None), default=None)
+    merged = unanswered([Unanswered(connections=number, oldest_us=age) for number, age in parts])
+    assert merged.connections == sum(number for number, _ in parts)
+    assert merged.oldest_us == max((age for _, age in parts if age is not None), default=None)

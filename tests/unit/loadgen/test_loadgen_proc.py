@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from loadgen import proc
-from loadgen.spec import Json
+from loadgen.contract import ServerUse
 
 pytestmark = pytest.mark.skipif(not proc.available(), reason="needs Linux's /proc")
 
@@ -128,7 +128,7 @@ def read(process: subprocess.Popen[str]) -> proc.Reading:
     return reading
 
 
-def used(script: str) -> Json:
+def used(script: str) -> ServerUse:
     with tree(script) as process:
         before = read(process)
         after = read(process)
@@ -141,10 +141,11 @@ def used(script: str) -> Json:
 def test_cpu_of_processes_that_come_and_go(name: str) -> None:
     script, burnt, counts = TREES[name]
     found = used(script)
-    assert found["cpu_s"] == pytest.approx(burnt, abs=TICKS_S)
-    assert found["user_s"] + found["system_s"] == pytest.approx(burnt, abs=TICKS_S)
-    assert (found["born"], found["ended"], found["processes"]) == counts
-    assert found["ended_s"] <= found["cpu_s"]
+    assert found.cpu_s == pytest.approx(burnt, abs=TICKS_S)
+    assert found.user_s + found.system_s == pytest.approx(burnt, abs=TICKS_S)
+    assert (found.born, found.ended, found.processes) == counts
+    assert found.ended_s is not None
+    assert found.ended_s <= found.cpu_s
 
 
 def test_neighbouring_stretches_add_up() -> None:
@@ -157,13 +158,13 @@ def test_neighbouring_stretches_add_up() -> None:
     with tree(script) as process:
         readings = [read(process) for _ in range(4)]
     parts = [proc.between(*pair, proc.Memory(0, None, 0)) for pair in pairwise(readings)]
-    assert [part and part["ended"] for part in parts] == [1, 0, 1]
-    assert sum(part["cpu_s"] for part in parts if part) == pytest.approx(0.3, abs=TICKS_S)
+    assert [part and part.ended for part in parts] == [1, 0, 1]
+    assert sum(part.cpu_s for part in parts if part) == pytest.approx(0.3, abs=TICKS_S)
 
 
 @pytest.mark.parametrize(("way", "unwaiting"), [("SIG_IGN", 1), ("SIG_DFL", 0)])
 def test_who_ignores_the_end_of_children_is_told(way: str, unwaiting: int) -> None:
-    assert used(f"signal.signal(signal.SIGCHLD, signal.{way}); reading(); reading()")["unwaiting"] == unwaiting
+    assert used(f"signal.signal(signal.SIGCHLD, signal.{way}); reading(); reading()").unwaiting == unwaiting
 
 
 def test_a_tree_that_is_gone_has_no_figures() -> None:
@@ -183,8 +184,9 @@ def test_the_cpus_of_every_thread_are_told() -> None:
     settled = proc.between(pinned, still, proc.Memory(0, None, 0))
     assert changed is not None
     assert settled is not None
-    assert len(settled["cpus"]) == 1
-    assert set(settled["cpus"]) <= set(changed["cpus"])
+    assert settled.cpus is not None
+    assert len(settled.cpus) == 1
+    assert set(settled.cpus) <= set(changed.cpus or ())
 
 
 @given(st.sets(st.integers(0, 300), min_size=1))

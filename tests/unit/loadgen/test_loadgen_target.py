@@ -11,10 +11,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loadgen.client import request_from_json
+from loadgen.contract import LoadSpec, Request
 from loadgen.errors import SpecError
 from loadgen.exchange import ring
-from loadgen.spec import LoadSpec
+from loadgen.spec import checked_request, read_spec
 from loadgen.target import header, host_name, method, split, target
 
 SENT: list[tuple[str, str]] = [
@@ -112,14 +112,14 @@ def test_a_url_as_it_is_asked(url: str, asked: str, host_field: str) -> None:
 )
 def test_what_cannot_be_asked_is_refused(url: str, says: str) -> None:
     with pytest.raises(SpecError, match=re.escape(says)):
-        LoadSpec.from_json({"url": url})
+        read_spec({"url": url})
     with pytest.raises(SpecError, match=re.escape(says).replace("spec", "request")):
-        request_from_json({"url": url})
+        checked_request(Request(url=url))
 
 
 @pytest.mark.parametrize("value", ["", "a b\tc", "é", "Ã©\x85"])
 def test_a_header_field_is_sent_as_it_is(value: str) -> None:
-    (exchange,) = ring(LoadSpec.from_json({"url": "http://h/", "headers": [["X", value]]}))
+    (exchange,) = ring(read_spec({"url": "http://h/", "headers": [["X", value]]}))
     assert f"\r\nX: {value}\r\n".encode("latin-1") in exchange.request
 
 
@@ -135,7 +135,7 @@ UNSENDABLE = [
 @pytest.mark.parametrize(("name", "value"), UNSENDABLE)
 def test_a_header_field_that_cannot_be_sent_is_refused(name: str, value: str) -> None:
     with pytest.raises(SpecError, match=r"spec\.headers\[0\]\[[01]\]: "):
-        LoadSpec.from_json({"url": "http://h/", "headers": [[name, value]]})
+        read_spec({"url": "http://h/", "headers": [[name, value]]})
 
 
 @given(st.text(), st.text())
@@ -160,7 +160,7 @@ def test_any_method_is_a_word_as_it_is_or_refused(name: str) -> None:
 def test_the_name_that_a_certificate_is_verified_for_is_a_host() -> None:
     assert host_name("bücher.example") == "xn--bcher-kva.example"
     with pytest.raises(SpecError, match=r"spec\.tls\.server_name"):
-        LoadSpec.from_json({"url": "https://h/", "tls": {"server_name": "a b"}})
+        read_spec({"url": "https://h/", "tls": {"server_name": "a b"}})
 
 
 def test_a_spec_that_was_not_checked_is_encoded_or_fails_but_is_never_replaced() -> None:

@@ -9,7 +9,8 @@ import pytest
 import yaml
 
 from loadgen import throttle
-from loadgen.throttle import Quota, Throttle
+from loadgen.contract import Quota, Throttled
+from loadgen.throttle import Spent, Throttle
 
 CASES = yaml.safe_load((Path(__file__).parents[2] / "cases" / "loadgen" / "throttle.yaml").read_text(encoding="utf-8"))
 
@@ -39,11 +40,11 @@ def test_no_server_is_watched() -> None:
 
 
 def test_the_difference_of_two_readings() -> None:
-    before = Throttle(Quota(2, 10**9), Quota(0, 0), {"cpu0": 5, "cpu1": 9})
-    after = Throttle(Quota(5, 3 * 10**9 // 2), None, {"cpu0": 7, "cpu1": 9, "cpu2": 4})
-    assert throttle.between(before, after) == {
-        "client": {"periods": 3, "seconds": 0.5},
-        "server": None,  # it ended
-        "heat": {"cpu0": 2, "cpu1": 0},  # cpu2 came meanwhile
-    }
-    assert throttle.between(Throttle(None, None, None), after)["heat"] is None
+    before = Throttle(Spent(2, 10**9), Spent(0, 0), {"cpu0": 5, "cpu1": 9})
+    after = Throttle(Spent(5, 3 * 10**9 // 2), None, {"cpu0": 7, "cpu1": 9, "cpu2": 4})
+    assert throttle.between(before, after) == Throttled(
+        client=Quota(periods=3, seconds=0.5),
+        server=None,  # it ended
+        heat={"cpu0": 2, "cpu1": 0},  # cpu2 came meanwhile
+    )
+    assert throttle.between(Throttle(None, None, None), after).heat is None

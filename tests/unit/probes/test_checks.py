@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import dataclasses
 from pathlib import Path
-from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
+from loadgen.contract import Failed, LoadResult, Mistake, Sample, Sampled, TakeSample
 from orchestrator.engines.memory import Behaviour, MemoryEngine, MemoryServer
 from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.evidence.model import Record
@@ -15,17 +16,19 @@ from orchestrator.judge.assemble import rounds_of
 from orchestrator.matrix.expand import expand
 from orchestrator.pipeline import Order, run
 from orchestrator.probes import checks
+from tests.unit.loads import changed
 from tests.unit.probes.conftest import MATRIX, Runner
 
-REST = {"cpu_s": 0.3, "processes": 3, "wanting": 0, "rss_bytes": 90, "pss_bytes": 60}
-STARTS: dict[str, tuple[list[dict[str, Any] | None], tuple[int | None, int | None]]] = {
-    "workers come": ([{**REST, "processes": 2, "rss_bytes": 50}, {**REST, "rss_bytes": 70}, REST], (90, 60)),
-    "a worker imports": ([{**REST, "cpu_s": 0.1, "rss_bytes": 50}, {**REST, "cpu_s": 0.2}, REST, REST], (90, 60)),
-    "a worker gets no CPU": (
-        [{**REST, "wanting": 1, "rss_bytes": 50}, {**REST, "wanting": 1, "rss_bytes": 50}, REST],
-        (90, 60),
-    ),
-    "shared pages are another user's": ([{**REST, "pss_bytes": None}], (90, None)),
+REST = Sample(
+    cpu_s=0.3, user_s=0.2, system_s=0.1, processes=3, wanting=0, rss_bytes=90, pss_bytes=60, peak_rss_bytes=90, ended=0,
+    threads=3, voluntary_switches=0, involuntary_switches=0,
+)  # fmt: skip
+LATER = replace(REST, wanting=1, rss_bytes=50)
+STARTS: dict[str, tuple[list[Sample | None], tuple[int | None, int | None]]] = {
+    "workers come": ([replace(REST, processes=2, rss_bytes=50), replace(REST, rss_bytes=70), REST], (90, 60)),
+    "a worker imports": ([replace(REST, cpu_s=0.1, rss_bytes=50), replace(REST, cpu_s=0.2), REST, REST], (90, 60)),
+    "a worker gets no CPU": ([LATER, LATER, REST], (90, 60)),
+    "shared pages are another user's": ([replace(REST, pss_bytes=None)], (90, None)),
     "no /proc": ([None], (None, None)),
 }
 
@@ -33,15 +36,15 @@ STARTS: dict[str, tuple[list[dict[str, Any] | None], tuple[int | None, int | Non
 class Starting(MemoryServer):
     """Its samples are those of a list, the last one for ever."""
 
-    samples: list[dict[str, Any] | None]
+    samples: list[Sample | None]
 
-    def _sample(self, pid: int) -> dict[str, Any]:
+    def sample(self, call: TakeSample) -> Sampled | Failed:
         sample = self.samples.pop(0) if len(self.samples) > 1 else self.samples[0]
-        return {"ok": sample is not None, "sample": sample}
+        return Sampled(sample=sample) if sample else Failed(error=Mistake("spec", "there is no process to be read"))
 
 
 class StartingEngine(MemoryEngine):
-    def __init__(self, samples: list[dict[str, Any] | None]) -> None:
+    def __init__(self, samples: list[Sample | None]) -> None:
         super().__init__()
         self._samples = samples
 
@@ -71,8 +74,8 @@ def test_memory_at_rest(name: str, tmp_path: Path) -> None:
 
 
 def test_a_server_that_never_rests_is_not_waited_for(tmp_path: Path) -> None:
-    spinning: list[dict[str, Any] | None] = [{**REST, "cpu_s": second / 10} for second in range(1000)]
-    assert waitress(StartingEngine(spinning), tmp_path).rounds[0].idle_rss_bytes == REST["rss_bytes"]
+    spinning: list[Sample | None] = [replace(REST, cpu_s=second / 10) for second in range(1000)]
+    assert waitress(StartingEngine(spinning), tmp_path).rounds[0].idle_rss_bytes == REST.rss_bytes
 
 
 def test_a_record_gives_its_checks_back(tmp_path: Path) -> None:
@@ -84,11 +87,12 @@ def test_a_record_gives_its_checks_back(tmp_path: Path) -> None:
 def test_memory_is_shared_out_over_workers_and_cpu_compared(run_smoke: Runner) -> None:
     """At the load generator's limit the order by CPU stays: waitress does the same with half the CPU."""
 
-    def halved(load: dict[str, Any]) -> dict[str, Any]:
-        return load | {"server": load["server"] | {"cpu_s": load["server"]["cpu_s"] / 2}}
+    def halved(load: LoadResult) -> LoadResult:
+        assert load.server
+        return changed(load, server={"cpu_s": load.server.cpu_s / 2})
 
     bound = Behaviour(rps=9000, noise=0, client_share=0.95)
-    _, records = run_smoke({"uvicorn/standard": bound, "waitress/threads": replace(bound, load=halved)})
+    _, records = run_smoke({"uvicorn/standard": bound, "waitress/threads": dataclasses.replace(bound, load=halved)})
     summary, baseline = records["waitress"].summary, records["uvicorn"].summary
     assert summary is not None
     assert summary.cpu_ratio is not None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
 from orchestrator.probes import checks
 from orchestrator.probes.events import Event, LaunchFailed, ServersUp, SliceDone
+from tests.unit.loads import FLAWLESS
 from tests.unit.probes.conftest import MATRIX
 
 WAITRESS = "waitress/threads"
@@ -222,10 +224,10 @@ JSON: st.SearchStrategy[Any] = st.recursive(
     max_leaves=6,
 )
 GOOD: dict[str, dict[str, Any]] = {
-    "wait": {"ok": True, "seconds": 0.1, "answer": None, "error": None},
+    "wait": {"ok": True, "attempts": 1, "connect_s": 0.1, "seconds": 0.1, "answer": None, "error": None},
     "fetch": {"ok": True, "answers": [{"status": 200, "body": "", "headers": []}]},
-    "sample": {"ok": True, "sample": {"cpu_s": 0.1, "processes": 1, "wanting": 0}},
-    "load": {"ok": True, "result": {"requests": 3, "rps": 3.0}},
+    "sample": {"ok": True, "sample": {**FLAWLESS["server"], "wanting": 0}},
+    "load": {"ok": True, "result": FLAWLESS},
 }
 
 
@@ -238,7 +240,7 @@ def test_an_answer_of_the_agent_with_other_fields_fails_its_cell_only(
     """Whatever the load generator says of single requests: a sentence on the cell's record, never a traceback."""
     field = data.draw(st.sampled_from(sorted(GOOD[op])))
     broken = {**GOOD[op], field: data.draw(JSON)} if data.draw(st.booleans()) else data.draw(st.just({}))
-    engine = MemoryEngine({WAITRESS: Behaviour(agent={op: broken})})
+    engine = MemoryEngine({WAITRESS: Behaviour(agent={op: json.dumps(broken)})})
     records, _ = smoke(tmp_path_factory.mktemp("run"), engine)
     assert records["uvicorn"].outcome == "measured"
     assert records["waitress"].reason is None or records["waitress"].reason.line

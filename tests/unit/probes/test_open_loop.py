@@ -10,7 +10,9 @@ from typing import Any
 
 import jsonschema
 import pytest
+from msgspec.structs import replace
 
+from loadgen.contract import Late, LoadResult, LoadSpec, encode, schemas
 from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.engines.protocol import Placement
 from orchestrator.evidence.model import Record, RunFile
@@ -100,34 +102,38 @@ def test_all_cells_of_a_pass_get_the_same_arrivals_and_each_pass_others() -> Non
     assert arrivals_seed(1, 1, 0) == arrivals_seed(1, 1, 0) != arrivals_seed(2, 1, 0)
 
 
-def test_the_load_generator_is_asked_for_random_arrivals(measured: Runner) -> None:
-    specs: list[dict[str, Any]] = []
+def spec_of(result: LoadResult) -> LoadSpec:
+    assert result.spec
+    return result.spec
 
-    def keep(document: dict[str, Any]) -> dict[str, Any]:
-        specs.append(document["spec"])
-        return document
+
+def test_the_load_generator_is_asked_for_random_arrivals(measured: Runner) -> None:
+    specs: list[LoadSpec] = []
+
+    def keep(result: LoadResult) -> LoadResult:
+        specs.append(spec_of(result))
+        return result
 
     measured({"single/plain": Behaviour(load=keep)})
-    schema = json.loads((ROOT / "loadgen" / "schema" / "spec.json").read_text(encoding="utf-8"))
     for spec in specs:
-        jsonschema.validate(spec, schema)
-    assert {spec.get("loop", "closed") for spec in specs} == {"closed", "open"}
-    assert {spec["arrivals"] for spec in specs if "rate" in spec} == {"poisson"}
-    assert {spec["seed"] for spec in specs if "rate" in spec} == {
+        jsonschema.validate(json.loads(encode(spec)), schemas()["load-spec"])
+    assert {spec.loop for spec in specs} == {"closed", "open"}
+    assert {spec.arrivals for spec in specs if spec.rate} == {"poisson"}
+    assert {spec.seed for spec in specs if spec.rate} == {
         arrivals_seed(1, round_, slice_) for round_ in (1, 2) for slice_ in range(3)
     }
 
 
 def test_what_the_memory_engine_says_of_an_open_loop_is_a_load_generators_document(measured: Runner) -> None:
-    schema = json.loads((ROOT / "loadgen" / "schema" / "result.json").read_text(encoding="utf-8"))
+    schema = schemas()["load-result"]
     _, records = measured()
     for slice_ in records["single/plain·open90·c32"].rounds[0].slices:
-        jsonschema.validate({**slice_.load, "spec": {}}, schema)
+        jsonschema.validate(slice_.load, schema)
 
 
 def test_without_a_closed_figure_there_is_no_rate(measured: Runner) -> None:
-    def nothing(document: dict[str, Any]) -> dict[str, Any]:
-        return document | ({} if document["spec"].get("rate") else {"rps": 0.0, "requests": 0})
+    def nothing(result: LoadResult) -> LoadResult:
+        return result if spec_of(result).rate else replace(result, rps=0.0, requests=0)
 
     _, records = measured({"single/plain": Behaviour(load=nothing)})
     failed = records["single/plain·open50·c32"]
@@ -137,14 +143,14 @@ def test_without_a_closed_figure_there_is_no_rate(measured: Runner) -> None:
     assert records["threaded/plain·t4·open50·c32"].outcome == "measured"
 
 
-def slowed(document: dict[str, Any]) -> dict[str, Any]:
+def slowed(result: LoadResult) -> LoadResult:
     """Faster alone than under a rate."""
-    return document | ({"rps": document["rps"] * 0.9} if document["spec"].get("rate") else {})
+    return replace(result, rps=result.rps * 0.9) if spec_of(result).rate else result
 
 
-def late(document: dict[str, Any]) -> dict[str, Any]:
-    told = {"client_late": True, "late": {"bound_us": 1000.0, "max_us": 7000.0, "requests": 50}}
-    return document | (told if document["spec"].get("rate") else {})
+def late(result: LoadResult) -> LoadResult:
+    late = Late(bound_us=1000.0, max_us=7000.0, requests=50)
+    return replace(result, client_late=True, late=late) if spec_of(result).rate else result
 
 
 @pytest.mark.parametrize(

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 from collections.abc import Callable
 from itertools import count, cycle
 from pathlib import Path
-from typing import Any
 
 import jsonschema
 import pytest
-from hdrh.histogram import HdrHistogram
 
+from loadgen.contract import LoadResult, schemas
 from orchestrator.engines.memory import Behaviour, MemoryEngine, MemoryServer
 from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.errors import ServerFailed, SpecError
 from orchestrator.evidence.store import read_run, write_records, write_run
 from orchestrator.images.plan import ROOT, images_of
-from orchestrator.judge import latency
 from orchestrator.judge.assemble import probed_record
 from orchestrator.judge.judgement import judge_again
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.pipeline import Order, run
 from orchestrator.probes.events import Event, SliceDone
+from tests.unit.loads import changed, histogram_of
 from tests.unit.probes.conftest import Runner
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
@@ -154,21 +152,18 @@ def test_written_records_are_what_was_returned(tmp_path: Path) -> None:
     assert not list(tmp_path.rglob("*.tmp"))
 
 
-def silent(load: dict[str, Any]) -> dict[str, Any]:
+def silent(load: LoadResult) -> LoadResult:
     """A slice in which no answer came: what is a share of the right ones is null."""
-    empty = HdrHistogram(latency.LOWEST_US, latency.HIGHEST_US, latency.DIGITS).encode().decode()
-    of_none = {"histogram": empty, "count": 0, "min": None, "mean": None, "max": None}
-    connections = {**load["connections"], "per_request": None}
-    latencies = {**load["latency"], **of_none}
-    return {**load, "requests": 0, "rps": 0.0, "latency": latencies, "connections": connections}
+    of_none = {"histogram": histogram_of(), "count": 0, "min": None, "mean": None, "max": None}
+    return changed(load, requests=0, rps=0.0, latency=of_none, connections={"per_request": None})
 
 
-def garbled(load: dict[str, Any]) -> dict[str, Any]:
+def garbled(load: LoadResult) -> LoadResult:
     """The schema allows any text as a histogram."""
-    return {**load, "latency": {**load["latency"], "histogram": "not one"}}
+    return changed(load, latency={"histogram": "not one"})
 
 
-def second(change: Callable[[dict[str, Any]], dict[str, Any]]) -> Callable[[dict[str, Any]], dict[str, Any]]:
+def second(change: Callable[[LoadResult], LoadResult]) -> Callable[[LoadResult], LoadResult]:
     """Changes every second document."""
     turn = cycle((False, True))
     return lambda load: change(load) if next(turn) else load
@@ -304,8 +299,8 @@ def test_a_ceiling_that_cannot_be_measured_is_left_out(run_smoke: Runner) -> Non
 
 
 def test_the_memory_engine_speaks_the_load_generators_contract(run_smoke: Runner) -> None:
-    schema = json.loads((ROOT / "loadgen" / "schema" / "result.json").read_text())
+    schema = schemas()["load-result"]
     _, records = run_smoke()
     for record in records.values():
         for slice_ in record.rounds[0].slices:
-            jsonschema.validate({**slice_.load, "spec": {}}, schema)
+            jsonschema.validate(slice_.load, schema)

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from loadgen.contract import LoadResult
 from orchestrator.engines.memory import Behaviour, MemoryEngine
 from orchestrator.engines.protocol import Launch, Seat
 from orchestrator.errors import SpecError
@@ -24,6 +25,7 @@ from orchestrator.matrix.loading import parse_matrix
 from orchestrator.matrix.models import Matrix
 from orchestrator.pipeline import Order, run
 from orchestrator.probes.events import Event, ServersUp, SliceDone, Told
+from tests.unit.loads import changed
 
 Runner = Callable[..., tuple[RunFile, dict[str, Record], list[Event]]]
 SUITE = """
@@ -39,11 +41,11 @@ MATRIX: Matrix = parse_matrix(
 QUIET, LOUD = Behaviour(noise=0.001), Behaviour(noise=0.3)
 
 
-def loud_at_32(document: dict[str, Any]) -> dict[str, Any]:
+def loud_at_32(result: LoadResult) -> LoadResult:
     """What it answers with 32 connections is any number, and with 8 always the same."""
-    if document["spec"]["connections"] == 8:
-        return document | {"rps": 1000.0, "requests": 500}
-    return document
+    if result.spec and result.spec.connections == 8:
+        return changed(result, rps=1000.0, requests=500)
+    return result
 
 
 MIXED = Behaviour(noise=0.3, load=loud_at_32)

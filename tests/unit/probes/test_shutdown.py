@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from loadgen.contract import Arrival, Clocks, End, Fate, Fates, Signalled, Watched
 from orchestrator.engines.ends import Exit
 from orchestrator.engines.memory import Behaviour
 from orchestrator.errors import LoadFailed, ServerFailed
@@ -17,30 +17,29 @@ from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
 from orchestrator.probes.deploy.measure import BIN_NS, disturbance
 from orchestrator.probes.deploy.record import Disturbed
-from orchestrator.probes.observers import MS, NS, Clock
+from orchestrator.probes.observers import MS, NS
 from orchestrator.probes.shutdown.measure import places, repetition, summary
 from orchestrator.probes.shutdown.record import Ending
 from orchestrator.probes.startup.measure import Mark, mark_of, spread
 from tests.unit.probes.conftest import Runner
 
-SENT = {"before_ns": 10 * NS - 20_000, "after_ns": 10 * NS + 20_000}
-CLOCK = Clock(monotonic_ns=9 * NS, wall_ns=1_000_009 * NS)
+SENT = Signalled(before_ns=10 * NS - 20_000, after_ns=10 * NS + 20_000, processes=1)
+CLOCK = Clocks(monotonic_ns=9 * NS, wall_ns=1_000_009 * NS)
 
 
-def fate(end: str, at_ms: float) -> dict[str, Any]:
-    return {"end": end, "end_ns": int(10 * NS + at_ms * MS), "sent_ns": None, "first_byte_ns": None, "bytes": 0,
-            "status": None, "kept": False}  # fmt: skip
+def fate(end: End, at_ms: float) -> Fate:
+    return Fate(end, int(10 * NS + at_ms * MS))
 
 
-def watched(slow: str, new: str = "refused", queued: str = "answered", at_ms: float = 1251) -> dict[str, Any]:
-    fates = {
-        "slow": fate(slow, 1250),
-        "queued": fate(queued, at_ms),
-        "idle": fate("closed", 3),
-        "kept": fate("closed", 3),
-        "new": fate(new, 100),
-    }
-    return {"received_ns": 10 * NS - 249 * MS, "connections": fates}
+def watched(slow: End, new: End = "refused", queued: End = "answered", at_ms: float = 1251) -> Watched:
+    fates = Fates(
+        slow=fate(slow, 1250),
+        queued=fate(queued, at_ms),
+        idle=fate("closed", 3),
+        kept=fate("closed", 3),
+        new=fate(new, 100),
+    )
+    return Watched(received_ns=10 * NS - 249 * MS, connections=fates)
 
 
 def test_moments_count_from_the_signal_also_those_of_the_wall_clock() -> None:
@@ -61,14 +60,14 @@ def test_moments_count_from_the_signal_also_those_of_the_wall_clock() -> None:
         ("status", "answered", None, "status"),  # it serves on, but lost the request
     ],
 )
-def test_a_server_that_serves_on_has_ignored_the_signal(slow: str, new: str, code: int | None, outcome: str) -> None:
+def test_a_server_that_serves_on_has_ignored_the_signal(slow: End, new: End, code: int | None, outcome: str) -> None:
     ended = None if code is None else Exit(code, CLOCK.wall_ns)
     found = repetition(SENT, watched(slow, new), ended, CLOCK)
     assert (found["outcome"], found["exit_code"]) == (outcome, code)
 
 
 @given(st.lists(st.sampled_from(["answered", "cut", "reset"]), min_size=1))
-def test_repetitions_that_differ_are_mixed_and_counted(ends: list[str]) -> None:
+def test_repetitions_that_differ_are_mixed_and_counted(ends: list[End]) -> None:
     found = summary([repetition(SENT, watched(end), Exit(0, CLOCK.wall_ns), CLOCK) for end in ends])
     assert found["outcome"] == (ends[0] if len(set(ends)) == 1 else "mixed")
     assert sum(found["outcomes"].values()) == len(ends)
@@ -84,7 +83,7 @@ def test_repetitions_that_differ_are_mixed_and_counted(ends: list[str]) -> None:
         ("refused", -100, "refused"),
     ],
 )
-def test_a_request_that_was_answered_before_the_signal_never_waited(queued: str, at_ms: float, told: str) -> None:
+def test_a_request_that_was_answered_before_the_signal_never_waited(queued: End, at_ms: float, told: str) -> None:
     found = repetition(SENT, watched("answered", queued=queued, at_ms=at_ms), Exit(0, CLOCK.wall_ns), CLOCK)
     assert summary([found, found])["queued"] == {told: 2}
 
@@ -96,17 +95,17 @@ def test_every_worker_and_thread_is_a_place(workers: int, threads: int | None, b
     assert places(replace(cell, workers=workers, threads=threads)) == busy
 
 
-def requests(before_ms: float, after_ms: float, until_bin: int, lost: range = range(0)) -> list[tuple[int, int, str]]:
+def requests(before_ms: float, after_ms: float, until_bin: int, lost: range = range(0)) -> list[Arrival]:
     """Ten a bin, twenty bins before an event at 20 bins and forty after; slow until a bin after it; some lost."""
     made = []
     for at in range(600):
         due, bin_after = at * BIN_NS // 10, at // 10 - 20
         latency = after_ms if 0 <= bin_after < until_bin else before_ms
-        made.append((due, due + int(latency * MS), "reset" if bin_after in lost else ""))
+        made.append(Arrival(due, due + int(latency * MS), "reset" if bin_after in lost else ""))
     return made
 
 
-def disturbed(made: list[tuple[int, int, str]]) -> Disturbed:
+def disturbed(made: list[Arrival]) -> Disturbed:
     return Disturbed.model_validate(disturbance(made, 20 * BIN_NS))
 
 
@@ -131,7 +130,7 @@ def test_a_server_that_does_not_come_back() -> None:
 
 def test_without_an_answer_before_there_is_nothing_to_compare_with() -> None:
     with pytest.raises(LoadFailed):
-        disturbance([(0, 1, "refused")], BIN_NS)
+        disturbance([Arrival(0, 1, "refused")], BIN_NS)
 
 
 def test_a_start_is_marked_in_the_log() -> None:

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 import pytest
 
+from loadgen.contract import LoadResult
 from orchestrator.engines.memory import Behaviour
 from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import ROOT
 from orchestrator.judge.rules import CELL_RULES, SLICE_RULES, Facts, judge
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
+from tests.unit.loads import changed
 from tests.unit.probes.conftest import Runner
 
-Load = dict[str, Any]
+
+def _every_request_twice_as_slow(load: LoadResult) -> LoadResult:
+    return changed(load, latency={"mean": (load.latency.mean or 0.0) * 2})
 
 
-def _every_request_twice_as_slow(load: Load) -> Load:
-    return load | {"latency": load["latency"] | {"mean": load["latency"]["mean"] * 2}}
-
-
-def _half_without_an_answer(load: Load) -> Load:
-    return load | {"unanswered": {"connections": 4, "oldest_us": 1e6}}
+def _half_without_an_answer(load: LoadResult) -> LoadResult:
+    return changed(load, unanswered={"connections": 4, "oldest_us": 1e6})
 
 
 FIRES: dict[str, tuple[Behaviour, str, str]] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from hdrh.histogram import HdrHistogram
 
+from loadgen.contract import DIGITS, HIGHEST_US, LOWEST_US, LoadResult
 from orchestrator.engines.protocol import Placement
 from orchestrator.evidence.model import Record, RunFile, Summary
 from orchestrator.figures import Estimate
@@ -23,6 +24,7 @@ from orchestrator.matrix.models import Declares, Schedule, SystemPackages
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.fingerprint import Fingerprint
 from orchestrator.probes.results import Check, Failure, Mismatch, Round, Slice
+from tests.unit.loads import load_of
 
 BASELINE = "uvicorn/standard"
 CLIENT_BOUND = {"client": {"user_s": 0.4, "system_s": 0.53, "share": 0.93}}
@@ -48,21 +50,21 @@ def cell(name: str, app: str, connections: int = 32, *, note: str = "", **axes: 
     return made.only(**axes)
 
 
-def load(rps: float, connections: int, changes: Mapping[str, Any]) -> Any:
+def load(rps: float, connections: int, changes: Mapping[str, Any]) -> LoadResult:
     """A load generator's document of one second."""
     requests, mean_us = round(rps), connections / rps * 1e6
-    histogram = HdrHistogram(1, 60_000_000, 3)
+    histogram = HdrHistogram(LOWEST_US, HIGHEST_US, DIGITS)
     for factor, share in ((0.8, 0.6), (1.1, 0.35), (2.7, 0.05)):
         histogram.record_value(max(1, int(mean_us * factor)), int(requests * share))
-    return {
-        "elapsed_s": 1.0, "requests": requests, "rps": rps, "errors": {},
-        "latency": {"histogram": histogram.encode().decode(), "mean": mean_us},
-        "connections": {"per_request": 0.0},
-        "client": {"user_s": 0.2, "system_s": 0.3, "share": 0.5},
-        "server": {"cpu_s": 0.98, "rss_bytes": 41_300_000, "pss_bytes": None, "processes": 1},
-        "host": {"cpu0": {"busy": 0.99, "steal": 0.0}, "cpu1": {"busy": 0.5, "steal": 0.0}},
-        **changes,
+    known = {
+        "requests": requests, "rps": rps, "latency": {"histogram": histogram.encode().decode(), "mean": mean_us},
+        "server": {
+            "user_s": 0.0, "system_s": 0.0, "rss_bytes": 41_300_000, "pss_bytes": None, "peak_rss_bytes": 41_300_000,
+            "processes": 1, "voluntary_switches": -1, "involuntary_switches": -1,
+        },
+        "host": {"cpu1": {"busy": 0.5, "steal": 0.0}},
     }  # fmt: skip
+    return load_of(**{**known, **changes})
 
 
 def rounds(

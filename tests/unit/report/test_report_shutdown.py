@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -42,9 +43,9 @@ def ran(tmp_path: Path) -> tuple[RunFile, list[Record]]:
     return measured(tmp_path, "shutdown", waitress="ignored", daphne="cut", **{"fastapi-cli": "reset"})
 
 
-def measured(folder: Path, suite: str, **ends: str) -> tuple[RunFile, list[Record]]:
+def measured(folder: Path, suite: str, **ends: Any) -> tuple[RunFile, list[Record]]:
     """A run of the memory engine in which servers end so; the others answer."""
-    queued = {"uvicorn/standard": "at_once", "daphne/twisted": "reset"}
+    queued: dict[str, Any] = {"uvicorn/standard": "at_once", "daphne/twisted": "reset"}
     behaviours = {
         name: Behaviour(end=ends.get(name.partition("/")[0], "answered"), queued=queued.get(name, "answered"))
         for name in SERVERS
