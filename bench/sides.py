@@ -26,8 +26,9 @@ from orchestrator.matrix.models import Axes, Matrix, Schedule, Suite, Workload
 from orchestrator.probes.checks import learn_answer, wait_ready
 from orchestrator.probes.events import Emit
 from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.launching import Plan, start_server
 from orchestrator.probes.load.ceiling import responder
-from orchestrator.probes.load.measure import Plan, drive, start_server
+from orchestrator.probes.load.measure import drive
 from orchestrator.probes.placement import place
 from orchestrator.probes.results import Failure
 

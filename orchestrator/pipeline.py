@@ -30,8 +30,9 @@ from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.models import Matrix
 from orchestrator.probes.events import CellDone, Emit, Event, ServersUp, SliceDone, Told
 from orchestrator.probes.images import build_all, failure_of
+from orchestrator.probes.launching import Plan
 from orchestrator.probes.load.ceiling import Ceiling, Comparison, ceilings
-from orchestrator.probes.load.measure import Plan, hopeless
+from orchestrator.probes.load.measure import hopeless
 from orchestrator.probes.placement import place
 from orchestrator.probes.probe import CellByCell, InRounds, Probe
 from orchestrator.probes.registry import probe_named

@@ -1,1 +1,1 @@
-"""What is done to cells. Load is measured in rounds of interleaved slices: start with `load.measure.measure_round`."""
+"""What is done to cells. `registry` has a row for each probe; the folder of its name measures, records and shows it."""

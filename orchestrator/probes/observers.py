@@ -12,7 +12,7 @@ from orchestrator.engines.protocol import Engine, Observer, Placement, Running, 
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.checks import wait_ready
-from orchestrator.probes.load.measure import Plan, launch_of
+from orchestrator.probes.launching import Plan, launch_of
 from orchestrator.probes.parallel import parallel
 
 NS = 1_000_000_000

@@ -13,7 +13,7 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.probe_settings import SETTINGS, ProbeSettings
 from orchestrator.probes.events import Emit
-from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.launching import Plan
 from orchestrator.probes.results import Failure, Round, Section
 from orchestrator.probes.views import ViewedRun
 from orchestrator.stored import Stored

@@ -11,7 +11,7 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.models import Matrix, Schedule
 from orchestrator.probes.events import Emit
 from orchestrator.probes.images import build_all, failure_of
-from orchestrator.probes.load.measure import Plan, start_server, undeclared_of
+from orchestrator.probes.launching import Plan, start_server, undeclared_of
 from orchestrator.probes.placement import place
 from orchestrator.probes.results import Check, Failure
 

@@ -18,7 +18,7 @@ from orchestrator.matrix.models import Declares, Schedule, SystemPackages
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.deploy.measure import AFTER_S, RATE, ROLLING_S, probe_deploy
 from orchestrator.probes.deploy.record import DeploySection
-from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.launching import Plan
 from orchestrator.probes.results import Failure
 from orchestrator.probes.shutdown.measure import probe_shutdown
 from orchestrator.probes.shutdown.record import ShutdownSection

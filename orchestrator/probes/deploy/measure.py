@@ -25,7 +25,7 @@ from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.fingerprint import read_fingerprint
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.launching import Plan
 from orchestrator.probes.observers import MS, NS, clock_of, observers, question, start_ready
 from orchestrator.probes.results import Failure, Section
 

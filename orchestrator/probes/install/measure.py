@@ -6,7 +6,7 @@ from orchestrator.engines.protocol import Engine
 from orchestrator.images.plan import BuiltImage
 from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
-from orchestrator.probes.load.measure import Plan, start_server
+from orchestrator.probes.launching import Plan, start_server
 from orchestrator.probes.results import Failure, Section
 
 _SAID_BY_THE_CELL = ("schema", "mode")

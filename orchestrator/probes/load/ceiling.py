@@ -17,7 +17,8 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.models import Declares, Workload
 from orchestrator.matrix.resolved import Variant
 from orchestrator.probes.checks import learn_answer, wait_ready
-from orchestrator.probes.load.measure import Plan, drive
+from orchestrator.probes.launching import Plan
+from orchestrator.probes.load.measure import drive
 
 Comparison = tuple[object, ...]
 """`Cell.comparison`."""

@@ -11,25 +11,24 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from statistics import median
 
 from msgspec.structs import replace
 
 from loadgen.contract import Expect, Load, LoadResult, LoadSpec
-from orchestrator.engines.ends import last_lines, words_of
-from orchestrator.engines.protocol import Engine, Launch, Placement, Running
-from orchestrator.errors import AgentGone, CheckFailed, LoadFailed, MatrixError, ServerFailed
-from orchestrator.images.plan import BuiltImage
-from orchestrator.matrix.cell import Cell, ImageKey
+from orchestrator.engines.ends import words_of
+from orchestrator.engines.protocol import Engine, Running
+from orchestrator.errors import AgentGone, LoadFailed, MatrixError, ServerFailed
+from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
-from orchestrator.matrix.models import Matrix, Schedule, Workload
-from orchestrator.matrix.resolved import Variant
-from orchestrator.probes.checks import check_server, ended, learn_answer, request_of
+from orchestrator.matrix.models import Schedule, Workload
+from orchestrator.probes.checks import ended, request_of
 from orchestrator.probes.events import Emit, LaunchFailed, ServersUp, SliceDone
+from orchestrator.probes.launching import Plan, Started, failure_at, start_server, undeclared_of
 from orchestrator.probes.parallel import parallel
-from orchestrator.probes.results import Check, Failure, Round, Slice, Stage
+from orchestrator.probes.results import Check, Failure, Round, Slice
 
 FIRST = 1
 """Number of the first round: what cannot work is found out in it."""
@@ -37,31 +36,6 @@ STARTS_AT_ONCE = 3
 TIMEOUT_S = 10.0
 LEAST_RATE = 0.001
 """Requests per second: the load generator's schema has no lower one."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What stays the same over the rounds of a run. `cells` are those whose image is there.
-
-    `references`: by cell id, the id of the cell that its ratio refers to, where it has one.
-    """
-
-    matrix: Matrix
-    cells: tuple[Cell, ...]
-    images: Mapping[ImageKey, BuiltImage]
-    schedule: Schedule
-    placement: Placement
-    seed: int
-    references: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class Started:
-    """A server that answers right, with the right answer of each workload, or why it has none."""
-
-    running: Running
-    check: Check
-    answers: Mapping[str, Expect | Failure]
 
 
 @dataclass(frozen=True)
@@ -152,58 +126,6 @@ def _start(engine: Engine, plan: Plan, cell: Cell, number: int) -> Started | Ref
     return Refused(undeclared, found.check)
 
 
-def undeclared_of(check: Check) -> Failure | None:
-    """The failure of a server that is not what its entry declares; None where it is."""
-    if not check.mismatches:
-        return None
-    found = "; ".join(f"{one.field} is {one.found}, declared {one.declared}" for one in check.mismatches)
-    return Failure("check", f"not as declared: {found} (fix the entry's options or what it declares)")
-
-
-def start_server(engine: Engine, plan: Plan, cell: Cell) -> Started | Failure:
-    """Start a cell's server and check its answers. A server that fails is stopped, and the Failure says why."""
-    try:
-        running = engine.start(launch_of(plan, cell, cell.variant))
-    except ServerFailed as error:
-        return Failure("start", error.what.removeprefix(f"{cell.launch_id}: "))
-    try:
-        check = check_server(running, plan.matrix.workloads["item"], cell.variant.declares)
-        return Started(running, check, _answers(running, plan, cell))
-    except (ServerFailed, LoadFailed) as error:
-        failure = _failure("check" if isinstance(error, CheckFailed) else "start", error, running)
-        running.stop()
-        return failure
-
-
-def _answers(running: Running, plan: Plan, cell: Cell) -> dict[str, Expect | Failure]:
-    """The right answer of each workload that the server gets; one that it answers wrongly fails no other."""
-    found: dict[str, Expect | Failure] = {}
-    for name in sorted({other.workload for other in plan.cells if other.launch_id == cell.launch_id}):
-        try:
-            found[name] = learn_answer(running, plan.matrix.workloads[name])
-        except CheckFailed as error:
-            found[name] = _failure("check", error, running)
-    return found
-
-
-def _failure(stage: Stage, error: MatrixError, running: Running) -> Failure:
-    return Failure(stage, error.what, last_lines(running.log()))
-
-
-def launch_of(plan: Plan, cell: Cell, variant: Variant) -> Launch:
-    """How a cell's server is started, as `variant` says: its own, or one that differs from it in the command."""
-    return Launch(
-        id=cell.launch_id,
-        image=plan.images[cell.image],
-        variant=variant,
-        module=plan.matrix.apps[cell.app].module,
-        workers=cell.workers,
-        threads=cell.threads,
-        tls=cell.tls,
-        placement=plan.placement,
-    )
-
-
 class _Slices:
     """The passes of one round over its cells."""
 
@@ -265,8 +187,8 @@ class _Slices:
         """Of a server that has ended, all cells fail."""
         if isinstance(error, ServerFailed):
             error = ServerFailed(f"the server {error.what}")
-            self._over[cell.launch_id] = _failure("load", error, running)
-        self._failures[cell.id] = _failure("load", error, running)
+            self._over[cell.launch_id] = failure_at("load", error, running)
+        self._failures[cell.id] = failure_at("load", error, running)
 
     def _arrivals(self, cell: Cell, seed: int) -> Arrivals | None:
         """None for a closed loop. Raises LoadFailed where there is no throughput to take a share of."""

@@ -30,7 +30,7 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.resolved import Variant, tuned
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.load.measure import Plan
+from orchestrator.probes.launching import Plan
 from orchestrator.probes.observers import (
     MS,
     NS,

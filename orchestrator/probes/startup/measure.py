@@ -23,7 +23,7 @@ from orchestrator.matrix.cell import Cell
 from orchestrator.matrix.expand import Selection
 from orchestrator.probes.checks import READY_WITHIN_S
 from orchestrator.probes.images import failure_of
-from orchestrator.probes.load.measure import Plan, launch_of
+from orchestrator.probes.launching import Plan, launch_of
 from orchestrator.probes.observers import MS, NS, QUICK, QUICK_BODY, clock_of, observers, question
 from orchestrator.probes.parallel import parallel
 from orchestrator.probes.results import Failure, Section

@@ -24,7 +24,7 @@ from orchestrator.matrix.expand import Selection, expand
 from orchestrator.matrix.loading import MatrixFile, json_schema, parse_matrix
 from orchestrator.matrix.probe_settings import SETTINGS, ProbeSettings
 from orchestrator.pipeline import Order, run
-from orchestrator.probes.load.measure import Plan, start_server
+from orchestrator.probes.launching import Plan, start_server
 from orchestrator.probes.probe import CellByCell, CsvColumns, Probe
 from orchestrator.probes.registry import PROBES, added
 from orchestrator.probes.results import Failure, Section

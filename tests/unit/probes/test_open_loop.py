@@ -21,7 +21,8 @@ from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import parse_matrix
 from orchestrator.matrix.models import Matrix, Schedule
 from orchestrator.pipeline import Order, run
-from orchestrator.probes.load.measure import Plan, arrivals_seed, slice_order
+from orchestrator.probes.launching import Plan
+from orchestrator.probes.load.measure import arrivals_seed, slice_order
 
 Runner = Callable[..., tuple[RunFile, dict[str, Record]]]
 SUITE = """

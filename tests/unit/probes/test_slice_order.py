@@ -10,7 +10,8 @@ from orchestrator.engines.protocol import Placement
 from orchestrator.images.plan import ROOT
 from orchestrator.matrix.expand import expand
 from orchestrator.matrix.loading import load_matrix
-from orchestrator.probes.load.measure import Plan, slice_order
+from orchestrator.probes.launching import Plan
+from orchestrator.probes.load.measure import slice_order
 
 MATRIX = load_matrix(ROOT / "matrix.yaml").matrix
 
