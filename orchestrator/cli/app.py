@@ -35,6 +35,7 @@ from orchestrator.engines.protocol import Engine, EngineFacts
 from orchestrator.errors import MatrixError, SpecError, writing
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.evidence.store import find_run, held, latest_run, read_run
+from orchestrator.evidence.store import upgrade as rewrite
 from orchestrator.images.index import look_up
 from orchestrator.images.plan import ROOT
 from orchestrator.judge.judgement import judge_again
@@ -181,14 +182,29 @@ def report(
 
 
 @app.command()
-def judge(run_folder: Annotated[Path, typer.Argument(help="a folder under results/")]) -> None:
-    """Derive the figures and verdicts of a run anew, with the rules of now, from the rounds on record; then show them.
+def judge(run_folders: Annotated[list[Path], typer.Argument(help="folders under results/")]) -> None:
+    """Derive the figures and verdicts of runs anew, with the rules of now, from the rounds on record; then show them.
 
     What was measured stays as it is; run.json says which code judged. Example: `matrix judge results/reference/aa`
     """
-    with held(run_folder, new=False):
-        run_file, records = judge_again(run_folder)
-    _end(show(out, err, "terminal", run_file, records, None))
+    whole = True
+    for run_folder in run_folders:
+        with held(run_folder, new=False):
+            run_file, records = judge_again(run_folder)
+        whole &= show(out, err, "terminal", run_file, records, None)
+    _end(whole)
+
+
+@app.command()
+def upgrade(run_folders: Annotated[list[Path], typer.Argument(help="folders under results/")]) -> None:
+    """Write the records of runs in the form of now; what they hold, figures and verdicts too, stays as it is.
+
+    Older forms are read as they are, so this saves room and no more. Example: `matrix upgrade results/*/`
+    """
+    for run_folder in run_folders:
+        with held(run_folder, new=False):
+            number = rewrite(run_folder)
+        out.print(f"{run_folder}: {number} records", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()

@@ -167,8 +167,8 @@ class RoundRecord(Stored):
 class Record(Stored):
     """One cell of one run."""
 
-    schema_: Literal["appserver-matrix/record/1"] = Field(
-        default="appserver-matrix/record/1", alias="schema", description="`appserver-matrix/record/1`"
+    schema_: Literal["appserver-matrix/record/2"] = Field(
+        default="appserver-matrix/record/2", alias="schema", description="`appserver-matrix/record/2`"
     )
     id: str = Field(description="readable and stable: `gunicorn/gthread·slim·wheel·py3.13·flask·w1·t4·c32`")
     run: str = Field(default="", description="id of the run that measured it; empty in records of before it was kept")

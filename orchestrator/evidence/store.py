@@ -1,23 +1,30 @@
-"""A run's folder: run.json and cells/<id>.json, each written whole or not at all, by one process at a time."""
+"""A run's folder: run.json, images.json, cells/<id>.json, each written whole or not at all, by one process at a time.
+
+What was measured only ever grows: rounds are added to a cell's file, and images to images.json. What follows from it is
+a part of the cell's file of its own, `judgement`.
+"""
 
 from __future__ import annotations
 
 import fcntl
+import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import IO, Any, TypeVar
 
 from pydantic import ValidationError
 
 from orchestrator.errors import Place, SpecError, writing
+from orchestrator.evidence import form
 from orchestrator.evidence.model import Record, RunFile
 from orchestrator.matrix.cell import file_name
 from orchestrator.stored import Stored
 
 RUN_FILE = "run.json"
+IMAGES = "images.json"
 CELLS = "cells"
 LOCK = ".lock"
 TRIED_BYTES = 1 << 20
@@ -91,12 +98,40 @@ def _try(folder: Path) -> None:
 
 
 def write_run(folder: Path, run: RunFile) -> None:
-    _write(folder / RUN_FILE, run)
+    _write(folder / RUN_FILE, form.as_text(run.model_dump(mode="json")))
 
 
 def write_records(folder: Path, records: Sequence[Record]) -> None:
+    """Each to its own file. The facts of an image, which cells share, go to images.json, and its reference stands."""
+    known = _read_images(folder)
+    images = {r.image.reference: r.image.model_dump(mode="json") for r in records if r.image} | known
+    if images != known:
+        _write(folder / IMAGES, form.as_text(images))
     for record in records:
-        _write(folder / CELLS / file_name(record.id), record)
+        document = _document(record)
+        image = document.get("image")
+        shared = image is not None and images[image["reference"]] == image
+        document |= {"image": image["reference"]} if image and shared else {}
+        _write(folder / CELLS / file_name(record.id), form.as_text(form.written(document)))
+
+
+def upgrade(folder: Path) -> int:
+    """Write a run anew in the form of now, and nothing else; the number of its records.
+
+    Raises SpecError where it holds no run or a damaged one, and where what was written does not read the same.
+    """
+    run, records = read_run(folder)
+    write_records(folder, records)
+    write_run(folder, run)
+    if read_run(folder) != (run, records):
+        raise SpecError("does not read the same in the new form", place=Place(str(folder)), next_step="report it")
+    return len(records)
+
+
+def _document(record: Record) -> dict[str, Any]:
+    """Without the fields that have their defaults; rounds are whole, so that all have the same fields."""
+    whole = record.model_dump(mode="json", exclude_defaults=True)
+    return whole | {"rounds": [one.model_dump(mode="json") for one in record.rounds]} if record.rounds else whole
 
 
 def read_run(folder: Path) -> tuple[RunFile, list[Record]]:
@@ -104,19 +139,19 @@ def read_run(folder: Path) -> tuple[RunFile, list[Record]]:
 
     Raises SpecError where it holds none, or a record that is damaged or of another run.
     """
-    run = _read_run_file(folder)
+    run, images = _read_run_file(folder), _read_images(folder)
     paths = {cell: folder / CELLS / file_name(cell) for cell in run.cells}
-    return run, [_read_record(run, cell, path) for cell, path in paths.items() if path.is_file()]
+    return run, [_read_record(run, images, cell, path) for cell, path in paths.items() if path.is_file()]
 
 
 def find_run(folder: Path) -> Found:
     """The same with all records that can be read, and what is wrong with the others. Raises SpecError without a run."""
-    run = _read_run_file(folder)
+    run, images = _read_run_file(folder), _read_images(folder)
     paths = {cell: folder / CELLS / file_name(cell) for cell in run.cells}
     records, troubles = [], []
     for cell, path in paths.items():
         try:
-            records += [_read_record(run, cell, path)] if path.is_file() else []
+            records += [_read_record(run, images, cell, path)] if path.is_file() else []
         except SpecError as error:
             troubles.append(f"left out: {error.place}: {error.what}")
     missing = [path.name for path in paths.values() if not path.is_file()] if run.complete else []
@@ -143,13 +178,13 @@ def latest_run(results: Path) -> Path:
     return runs[-1].parent
 
 
-def _write(path: Path, stored: Stored) -> None:
+def _write(path: Path, text: str) -> None:
     """Written beside and renamed over: a reader never sees half a file, a killed run leaves the last whole one."""
     with writing(path, "make room; what was written before is whole: go on with --resume"):
         path.parent.mkdir(parents=True, exist_ok=True)
         beside = path.with_suffix(f".{os.getpid()}.tmp")
         try:
-            beside.write_text(stored.model_dump_json(indent=1) + "\n", encoding="utf-8")
+            beside.write_text(text, encoding="utf-8")
             beside.replace(path)
         finally:
             beside.unlink(missing_ok=True)
@@ -160,12 +195,20 @@ def _read_run_file(folder: Path) -> RunFile:
         raise SpecError(
             "holds no run", place=Place(str(folder)), next_step="name a folder under results/, or start one: matrix run"
         )
-    return _read(folder / RUN_FILE, RunFile)
+    return _valid(RunFile, _read(folder / RUN_FILE), folder / RUN_FILE)
 
 
-def _read_record(run: RunFile, cell: str, path: Path) -> Record:
-    """Records of before they named their run are taken for its own."""
-    record = _read(path, Record)
+def _read_images(folder: Path) -> dict[str, Any]:
+    """By reference; runs of before images had a file of their own have none."""
+    return _read(folder / IMAGES) if (folder / IMAGES).is_file() else {}
+
+
+def _read_record(run: RunFile, images: Mapping[str, Any], cell: str, path: Path) -> Record:
+    """Of this form or an older one. Records of before they named their run are taken for its own."""
+    held = _read(path)
+    if isinstance(image := held.get("image"), str):
+        held["image"] = images.get(image, {"reference": f"{image}, which is not in {IMAGES}"})
+    record = _valid(Record, _document_of(held, path), path)
     strange = f"of the cell {record.id}" if record.id != cell else ""
     strange = f"of another run, {record.run}" if record.run not in ("", run.id) else strange
     if strange:
@@ -173,12 +216,32 @@ def _read_record(run: RunFile, cell: str, path: Path) -> Record:
     return record
 
 
-def _read(path: Path, model: type[S]) -> S:
+def _document_of(held: Mapping[str, Any], path: Path) -> dict[str, Any]:
     try:
-        return model.model_validate_json(path.read_bytes())
+        return form.read(held)
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise _damaged(path, f"{type(error).__name__}: {error}") from None
+
+
+def _valid(model: type[S], document: Mapping[str, Any], path: Path) -> S:
+    try:
+        return model.model_validate_json(json.dumps(document))
     except ValidationError as error:
         first = error.errors()[0]
-        what, field = first["msg"], ".".join(str(part) for part in first["loc"])
+        raise _damaged(path, first["msg"], ".".join(str(part) for part in first["loc"])) from None
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        held = json.loads(path.read_bytes())
+    except ValueError as error:
+        raise _damaged(path, f"Invalid JSON: {error}") from None
     except OSError as error:
-        what, field = f"cannot be read: {error.strerror}", ""
-    raise SpecError(what, place=Place(str(path), None, field), next_step="move the damaged file away")
+        raise _damaged(path, f"cannot be read: {error.strerror}") from None
+    if not isinstance(held, dict):
+        raise _damaged(path, "holds no JSON object")
+    return held
+
+
+def _damaged(path: Path, what: str, field: str = "") -> SpecError:
+    return SpecError(what, place=Place(str(path), None, field), next_step="move the damaged file away")

@@ -97,7 +97,7 @@ CHANGES: dict[str, tuple[Callable[[Path, Path], object], str, int]] = {
     "another schema": (lambda one, _: one.write_text('{"schema": "x"}'), "schema", 1),
     "of another cell": (lambda one, two: shutil.copy(two, one), "the record is of the cell", 1),
     "of another run": (
-        lambda one, _: one.write_text(one.read_text().replace('"run": "one"', '"run": "two"')),
+        lambda one, _: one.write_text(one.read_text().replace('"run":"one"', '"run":"two"')),
         "the record is of another run, two", 1,
     ),
     "a stranger": (lambda one, _: shutil.copy(one, one.with_name("x.json")), "x.json is of no cell of this run", 2),
