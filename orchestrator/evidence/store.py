@@ -130,7 +130,7 @@ def upgrade(folder: Path) -> int:
 
 def _document(record: Record) -> dict[str, Any]:
     """Without fields that have their defaults; but the axes are whole, and rounds, so that all have the same fields."""
-    kept = {"cell": record.cell.model_dump(mode="json")}
+    kept: dict[str, Any] = {"cell": record.cell.model_dump(mode="json")}
     kept |= {"rounds": [one.model_dump(mode="json") for one in record.rounds]} if record.rounds else {}
     return record.model_dump(mode="json", exclude_defaults=True, exclude={"rounds"}) | kept
 
