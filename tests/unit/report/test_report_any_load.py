@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from functools import cache
 
@@ -14,6 +15,7 @@ from report_sample import BASELINE, PLACEMENT, assembled, cell, measured, run_fi
 from test_report_renderings import RENDERINGS
 
 from loadgen.contract import LoadResult
+from orchestrator.evidence import form
 from orchestrator.evidence.model import Record
 from orchestrator.judge import stats
 from orchestrator.judge.assemble import Judging, judged
@@ -81,6 +83,14 @@ def test_what_is_drawn_is_what_the_contract_allows(load: LoadResult) -> None:
 def test_any_load_that_the_schema_allows_is_judged(made: list[Record]) -> None:
     assert [record.reason for record in made if record.outcome == "not_judged"] == []
     assert [Record.model_validate_json(record.model_dump_json()) for record in made] == made
+
+
+@given(some_runs())
+@some
+def test_any_load_that_the_schema_allows_is_read_again_out_of_its_file(made: list[Record]) -> None:
+    for record in made:
+        file = form.as_text(form.written(record.model_dump(mode="json")))
+        assert Record.model_validate(form.read(json.loads(file))) == record
 
 
 @given(some_runs())
