@@ -98,8 +98,8 @@ def test_any_load_that_the_schema_allows_is_read_again_out_of_its_file(made: lis
 def test_any_load_that_the_schema_allows_is_shown_in_every_form(made: list[Record]) -> None:
     run = run_file(made)
     assert document(run, made).failures == ()
-    for form, rendering in RENDERINGS.items():
-        assert rendering(run, made), form
+    for name, rendering in RENDERINGS.items():
+        assert rendering(run, made), name
 
 
 @given(some_runs(most=1e308))
