@@ -24,7 +24,7 @@ from orchestrator.evidence.store import read_run, write_records, write_run
 from orchestrator.images.plan import BuiltImage, images_of
 from orchestrator.judge.assemble import Judging, Measured, evidence, judged, probed_record, rounds_of
 from orchestrator.judge.judgement import code_version, judgement
-from orchestrator.judge.precision import progress, stopped, unfinished, wide
+from orchestrator.judge.precision import FEWEST, added, most_rounds, open_after, progress, stopped, unfinished
 from orchestrator.matrix.cell import Cell, ImageKey
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.models import Matrix
@@ -38,7 +38,7 @@ from orchestrator.probes.probe import CellByCell, InRounds, Probe
 from orchestrator.probes.registry import probe_named
 from orchestrator.probes.results import Failure, Round
 
-STOPPING = ("precision", "max_rounds")
+STOPPING = ("precision", "max_rounds", "extra_rounds")
 """Fields of a schedule that say when to stop, not how to measure: a run goes on under others."""
 
 Images = Mapping[ImageKey, BuiltImage | Failure]
@@ -130,8 +130,7 @@ def run(order: Order, engine: Engine, emit: Emit) -> tuple[RunFile, list[Record]
     made = _measured(setting, earlier, costs)
     judging = judgement() if isinstance(order.probe.how, InRounds) else None
     told: dict[str, Any] = {"finished": _now(), "complete": True, "judged": judging}
-    precision = order.selection.schedule.precision
-    told |= {"stopped": stopped(made, precision)} if precision else {}
+    told |= {"stopped": _why_stopped(setting, made)} if judging else {}
     return _tell_costs(setting, costs, told), made
 
 
@@ -202,16 +201,28 @@ def _asked_for(setting: Setting, number: int, made: Sequence[Record]) -> tuple[C
     cells = tuple(cell for cell in setting.plan.cells if cell.id not in given_up)
     if number <= schedule.rounds:
         return cells
-    if not schedule.precision or number > schedule.max_rounds:
+    if number > most_rounds(schedule):
         return ()
-    wanted = unfinished(setting.order.selection, wide(made, schedule.precision))
+    wanted = unfinished(setting.order.selection, open_after(made, schedule))
     return tuple(cell for cell in cells if cell.id in wanted)
 
 
 def _tell_precision(setting: Setting, number: int, made: Sequence[Record]) -> None:
     schedule = setting.plan.schedule
-    if schedule.precision and number >= schedule.rounds:
-        setting.emit(Told(progress(number, made, schedule.precision)))
+    if number < schedule.rounds:
+        return
+    text = progress(number, made, schedule.precision) if schedule.precision else added(number, made, schedule)
+    if text:
+        setting.emit(Told(text))
+
+
+def _why_stopped(setting: Setting, made: Sequence[Record]) -> str:
+    """Why no further round was measured; '' where nothing but the suite's number of rounds was to be reached."""
+    schedule = setting.plan.schedule
+    if schedule.precision:
+        return stopped(made, schedule.precision)
+    measured = max((len(record.rounds) for record in made), default=0)
+    return added(measured, made, schedule) if measured >= schedule.rounds >= FEWEST else ""
 
 
 @dataclass
@@ -225,7 +236,7 @@ class Slices:
     def expect(self, cells: int, number: int) -> None:
         """From round `number` on there are so many cells: those that were given up before are not counted."""
         schedule = self.setting.plan.schedule
-        ahead = (schedule.rounds - number + 1) * cells * schedule.slices
+        ahead = max(schedule.rounds - number + 1, 1) * cells * schedule.slices
         self.total = None if schedule.precision else self.done + ahead
 
     def counting(self, costs: Costs) -> Emit:
@@ -238,7 +249,8 @@ class Slices:
                 costs.planned_s += event.planned_s
                 event = replace(event, done=self.done + event.done, total=self.total)
             elif isinstance(event, ServersUp):
-                event = replace(event, rounds=rounds)
+                beyond = not schedule.precision and event.round > schedule.rounds
+                event = replace(event, rounds=f"{most_rounds(schedule)} at most" if beyond else rounds)
             emit(event)
 
         return count_one

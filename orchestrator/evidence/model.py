@@ -263,8 +263,8 @@ class RunFile(Stored):
     finished: str | None = Field(default=None, description="when the last round ended; null until then")
     complete: bool = Field(default=False, description="whether all rounds of all cells are on record")
     fingerprint: str = Field(
-        description="digest of matrix, cells, schedule (but `precision` and `max_rounds`), code, images, engine, CPU, "
-        "placement and seed: a run goes on only where it is the same"
+        description="digest of matrix, cells, schedule (but `precision`, `max_rounds` and `extra_rounds`), code, "
+        "images, engine, CPU, placement and seed: a run goes on only where it is the same"
     )
     code: dict[str, str] = Field(
         description="that measured: `commit` as git names it, and `digest` of all files that measure"

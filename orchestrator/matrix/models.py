@@ -263,6 +263,11 @@ class Schedule(Model):
         "interval, over the ratio). 0: `rounds` and no more",
     )
     max_rounds: PositiveInt = Field(default=30, description="where `precision` is asked for: the most rounds")
+    extra_rounds: Annotated[int, Field(ge=0, le=100)] = Field(
+        default=2,
+        description="without `precision`: so many rounds are added at the most where three or more lie so far apart "
+        "that half of an interval is over half of its figure",
+    )
     cases: Many[Case] = Field(
         default=("term",),
         description="of the probe `shutdown`: what happens to a server: `term`, `int`, `twice`, `group`, `long`, "

@@ -90,6 +90,29 @@ def test_without_a_precision_nothing_is_said(measured: Runner) -> None:
     assert run_file.stopped == ""
 
 
+def test_rounds_that_lie_far_apart_are_added_to_up_to_the_bound(measured: Runner) -> None:
+    run_file, records, told = measured({"single/plain": Behaviour(noise=0.9)}, precision=0.0, rounds=3)
+    assert max(counts(records).values()) == 5
+    assert run_file.stopped.startswith(
+        "after 5 rounds, 2 more than planned, since rounds lay far apart, still not within"
+    )
+    assert sum(isinstance(one, Told) and one.text.startswith("rounds lie far apart, single/") for one in told) == 2
+    slices = [event for event in told if isinstance(event, SliceDone)]
+    assert [slices[-1].done, slices[-1].total] == [sum(2 * len(record.rounds) for record in records.values())] * 2
+    rounds = [event.rounds for event in told if isinstance(event, ServersUp)]
+    assert (rounds[0], rounds[-1]) == ("3", "5 at most")
+
+
+def test_rounds_that_agree_are_not_added_to_and_nothing_is_said(measured: Runner) -> None:
+    run_file, records, _ = measured({"threaded/plain": QUIET, "single/plain": QUIET}, precision=0.0, rounds=3)
+    assert ({len(record.rounds) for record in records.values()}, run_file.stopped) == ({3}, "")
+
+
+def test_a_suite_can_forbid_rounds_that_are_added(measured: Runner) -> None:
+    _, records, _ = measured({"single/plain": Behaviour(noise=0.9)}, precision=0.0, rounds=3, extra_rounds=0)
+    assert {len(record.rounds) for record in records.values()} == {3}
+
+
 def test_loud_servers_are_measured_up_to_the_most_rounds(measured: Runner) -> None:
     run_file, records, _ = measured({"single/plain": LOUD})
     assert {len(record.rounds) for record in records.values()} == {6}
