@@ -52,7 +52,7 @@ def closed_loop(pool: Pool, until: int, marks: list[int]) -> None:
 
 def open_loop(pool: Pool, arrivals: Arrivals, until: int, marks: list[int]) -> None:
     """Send each arrival at its time, or as soon after it as a connection is free, until `until`."""
-    wait, recv, examine, ready = pool.wires.poller.wait_fine, pool.wires.recv, pool.examine, pool.ready
+    wait, recv, examine, ready = pool.wires.poller.wait_fine, pool.wires.recv, pool.examine, arrivals.free
     exchanges, started, due, held = pool.exchange, pool.started, pool.due, pool.held
     answered = pool.tally.latencies
     add, add_service, clock = answered.append, pool.tally.services.append, perf_counter_ns

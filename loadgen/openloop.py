@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import count
 from time import perf_counter_ns
 
@@ -40,7 +40,12 @@ def _poisson(source: random.Random, begin: int, gap: float) -> Iterator[int]:
 
 
 class Arrivals:
-    """Gives the requests of a schedule to the connections of a pool; those that find none free queue up."""
+    """An open loop: gives the requests of a schedule to the connections of a pool; those that find none free queue up.
+
+    It is the pool's mode.
+    """
+
+    scheduled = True
 
     def __init__(self, pool: Pool, times: Iterator[int], timeout_s: float) -> None:
         self._pool = pool
@@ -50,17 +55,18 @@ class Arrivals:
         self.next_due = next(times, NEVER)
         self.late = 0
         self.late_max = 0
-        pool.due = {}
-        pool.ready = self._ready
+        self.due: dict[int, int] = {}
+        self.free: Callable[[int, int], None] = self._free
+        pool.enter(self)
 
-    def _ready(self, fd: int, now: int) -> None:
+    def _free(self, fd: int, now: int) -> None:
         if self._queue:
             self._send(fd, self._queue.popleft(), now)
         else:
             self._pool.idle[fd] = now
 
     def _send(self, fd: int, due: int, now: int) -> None:
-        self._pool.due[fd] = due
+        self.due[fd] = due
         self._pool.begin(fd, now)
 
     def dispatch(self, now: int) -> None:
@@ -98,4 +104,4 @@ class Arrivals:
 
     def over(self) -> bool:
         """Whether nothing is left to send or to wait for."""
-        return self.next_due == NEVER and not self._queue and not self._pool.due
+        return self.next_due == NEVER and not self._queue and not self.due

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ssl
 from collections.abc import Callable
 from time import perf_counter_ns
+from typing import Protocol
 
 from loadgen.answer import MAX_BODY, Answer, Parser
 from loadgen.contract import ErrorKind, FirstError
@@ -19,6 +20,32 @@ PAUSE_NS = 10_000_000  # before a connection that failed is opened again
 IDEMPOTENT = frozenset({"GET", "HEAD", "PUT", "DELETE", "OPTIONS", "TRACE"})
 
 
+class Mode(Protocol):
+    """How requests come to the connections of a pool."""
+
+    due: dict[int, int]
+    """By connection: when its request in flight was due. Its latency and its time limit count from then."""
+
+    scheduled: bool
+    """Whether requests are due by a schedule of their own.
+
+    Then the time from sending to answer is counted apart, and a refused connection is no lost request by itself.
+    """
+
+    free: Callable[[int, int], None]
+    """What a connection without a request does next, at a time."""
+
+
+class Closed:
+    """A closed loop: a connection asks again as soon as it is answered, so that a request is due when it is sent."""
+
+    scheduled = False
+
+    def __init__(self, pool: Pool) -> None:
+        self.due = pool.started
+        self.free: Callable[[int, int], None] = pool.begin
+
+
 class Pool:
     """Per file descriptor: which exchange is in flight, since when, and what came of its answer so far.
 
@@ -29,20 +56,24 @@ class Pool:
         self.wires = wires
         self.exchange: dict[int, Exchange] = {}
         self.started: dict[int, int] = {}  # when the request in flight was sent
-        self.due = self.started  # when it was scheduled; an open loop puts a dict of its own
         self.held: dict[int, bytes] = {}
         self.idle: dict[int, int] = {}  # connections without a request, and since when; longest first
         self.tally = Tally()
         self.counted_from = 0  # requests due before this time count nowhere
         self.read_size = MAX_READ
         self.unreachable = False  # the latest connection was refused, and none was answered since
-        self.ready: Callable[[int, int], None] = self.begin  # what a connection that is free does next
         self._parsers: dict[int, Parser] = {}
         self._fresh: set[int] = set()  # connections without an answer so far
         self._down: list[tuple[int, Exchange, int | None]] = []  # to be opened again: when, for what, asked since
         self._asked: dict[int, int] = {}  # connections that replace one without an answer: when that one was asked
         self._exchanges = exchanges
         self._timeout_ns = int(timeout_s * 1e9)
+        self.enter(Closed(self))
+
+    def enter(self, mode: Mode) -> None:
+        """Let requests come so, from before any connection is opened."""
+        self.mode = mode
+        self.due = mode.due
 
     def open_all(self, connections: int) -> None:
         """Open the slice's connections, the exchanges dealt out in turn."""
@@ -56,13 +87,13 @@ class Pool:
         """
         fd = self._connect(exchange, asked)
         if fd is not None:
-            self.ready(fd, now)
+            self.mode.free(fd, now)
 
     def _connect(self, exchange: Exchange, asked: int | None) -> int | None:
         try:
             fd = self.wires.open()
         except OSError as error:
-            self._refused(exchange, error, asked, counts=self.due is self.started)
+            self._refused(exchange, error, asked, counts=not self.mode.scheduled)
             return None
         self.exchange[fd] = exchange
         if asked is not None:
@@ -134,7 +165,7 @@ class Pool:
     def _right(self, fd: int, now: int, *, closes: bool) -> None:
         if self.due[fd] >= self.counted_from:
             self.tally.latencies.append(now - self.due[fd])
-            if self.due is not self.started:
+            if self.mode.scheduled:
                 self.tally.services.append(now - self.started[fd])
         self._go_on(fd, now, closes=closes)
 
@@ -153,7 +184,7 @@ class Pool:
             self.drop(fd)
             self.open(exchange, now)
         else:
-            self.ready(fd, now)
+            self.mode.free(fd, now)
 
     def failed(self, fd: int, error: OSError) -> None:
         """Take an exception of a connection's recv or send."""
@@ -197,7 +228,7 @@ class Pool:
         if new is not None:
             self.due[new] = due
             self.begin(new, started)
-        elif self.due is not self.started:
+        elif self.mode.scheduled:
             self.count(due, "refused", "closed, and refused when asked again")
 
     def _stray(self, fd: int, data: bytes) -> None:
