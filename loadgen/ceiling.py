@@ -126,7 +126,8 @@ def responder(body_bytes: int, cert: Path | None, cpu: int | None) -> Iterator[i
 
 def main(argv: list[str]) -> int:
     """`loadgen ceiling`; the exit code."""
-    parser = argparse.ArgumentParser(prog="loadgen ceiling", description=measure.__doc__)
+    about = "What this load generator can do here at the most, by shape of load: a responder that does nothing answers."
+    parser = argparse.ArgumentParser(prog="loadgen ceiling", description=about)
     add = parser.add_argument
     connections, sizes = several(whole(1, 100_000)), several(whole(0, 2**30))
     add("-c", "--connections", type=connections, default=[1, 8, 32, 128], metavar="N,N", help="default 1,8,32,128")

@@ -152,9 +152,10 @@ def summary(spec: LoadSpec, result: LoadResult) -> str:
     loop = f"open loop at {spec.rate:g} a second" if spec.rate else "closed loop"
     checked = "status and body" if spec.expect.body is not None else "status"
     bound = "≥ " if share > CLIENT_BOUND else ""
-    answers = f"{result.requests:,} answers with the right {checked}"
+    answers = f"{result.requests:,} answer{'s' * (result.requests != 1)} with the right {checked}"
+    opened = f"{spec.connections} connection{'s' * (spec.connections != 1)}"
     lines = [
-        f"{spec.method} {spec.url}: {loop}, {spec.connections} connections, {result.elapsed_s:.2f} s",
+        f"{spec.method} {spec.url}: {loop}, {opened}, {result.elapsed_s:.2f} s",
         f"  throughput   {bound}{result.rps:,.0f} a second; {answers}",
         f"  latency      {_latency(result.latency)}",
     ]

@@ -39,6 +39,7 @@ from orchestrator.evidence.store import upgrade as rewrite
 from orchestrator.images.index import look_up
 from orchestrator.images.plan import ROOT
 from orchestrator.judge.judgement import judge_again
+from orchestrator.layout.text import count
 from orchestrator.matrix.expand import Selection, expand, one_flavour
 from orchestrator.matrix.loading import MatrixFile, json_schema, load_matrix
 from orchestrator.matrix.models import Matrix
@@ -149,7 +150,7 @@ def run(
         run_file, records = _run(Order(source.matrix, selection, folder, seed, resume is not None), chosen)
     whole = show(out, err, "terminal", run_file, records, None)
     told = "".join(f", {text}" for text in costs_told(run_file.costs))
-    err.print(f"\n{len(records)} records in {folder}{told}", markup=False, soft_wrap=True)
+    err.print(f"\n{count(len(records), 'record')} in {folder}{told}", markup=False, soft_wrap=True)
     err.print(f"the same again, or as markdown, csv, json, svg: matrix report {folder}", markup=False, soft_wrap=True)
     if why := why_unusable(records):
         err.print(why, markup=False, soft_wrap=True, style="red")
@@ -163,7 +164,11 @@ def report(
     output: Annotated[Path | None, typer.Option("--output", "-O", help="write to this file")] = None,
     into: Annotated[
         Path | None,
-        typer.Option(exists=True, dir_okay=False, help="put its main table into this page, at <!-- results:SUITE -->"),
+        typer.Option(
+            exists=True,
+            dir_okay=False,
+            help="put its main tables into this page, after `<!-- results:SUITE -->`",
+        ),
     ] = None,
     results: Results = RESULTS,
 ) -> None:
@@ -204,7 +209,7 @@ def upgrade(run_folders: Annotated[list[Path], typer.Argument(help="folders unde
     for run_folder in run_folders:
         with held(run_folder, new=False):
             number = rewrite(run_folder)
-        out.print(f"{run_folder}: {number} records", markup=False, highlight=False, soft_wrap=True)
+        out.print(f"{run_folder}: {count(number, 'record')}", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -247,7 +252,9 @@ def wheels(
     file: File = MATRIX,
     as_json: Annotated[bool, typer.Option("--json", help="one JSON document")] = False,
 ) -> None:
-    """Ask pip's package index which wheels exist, for CPython 3.13 and 3.14 on glibc and musl, x86_64 and aarch64.
+    """Ask pip's package index which wheels exist: for CPython 3.13, 3.14 and 3.14 without the GIL, on glibc and musl.
+
+    Of each the wheels for x86_64 and for aarch64, and whether there is an sdist.
 
     Examples: `matrix wheels granian`, `matrix wheels all --json`
     """
@@ -291,10 +298,12 @@ def clean(
     here = socket.gethostname()
     dead = sorted({item.run for item in read_survey(client).containers if is_dead(item, here)})
     removed = sum(remove_containers(client, run) for run in dead)
-    out.print(f"removed {removed} containers of {len(dead)} runs" if removed else "nothing was left behind")
+    gone = f"removed {count(removed, 'container')} of {count(len(dead), 'run')}"
+    out.print(gone if removed else "nothing was left behind")
     if with_images:
-        gone, kept = remove_images(client, held_images(client))
-        out.print("\n".join((f"removed {gone} images", *(f"kept {reason}" for reason in kept))), markup=False)
+        number, kept = remove_images(client, held_images(client))
+        told = (f"removed {count(number, 'image')}", *(f"kept {reason}" for reason in kept))
+        out.print("\n".join(told), markup=False)
 
 
 @app.command()
@@ -353,7 +362,8 @@ def _check(source: MatrixFile, suite: str, only: list[str] | None, engine: Engin
         raise typer.Exit(INTERRUPTED) from None
     finally:
         engine.close()
-    err.print(f"{failed} of {total} servers would not be measured" if failed else f"all {total} servers work")
+    work = "the server works" if total == 1 else f"all {total} servers work"
+    err.print(f"{failed} of {count(total, 'server')} would not be measured" if failed else work)
     raise typer.Exit(1 if failed else 0)
 
 

@@ -8,7 +8,7 @@ from rich import box
 from rich.table import Table
 
 from orchestrator.engines.docker.inventory import Held, own_bytes, total_bytes
-from orchestrator.layout.text import NONE, scaled
+from orchestrator.layout.text import NONE, count, scaled
 
 
 def images_table(images: Sequence[Held]) -> Table:
@@ -30,7 +30,8 @@ def images_summary(images: Sequence[Held]) -> str:
     standins = sum(image.kind == "standin" for image in named)
     apart = sum(image.size_bytes for image in images)
     return (
-        f"{len(named)} images, {standins} of them stand-ins for official bases, and {len(images) - len(named)} stages "
-        f"of builds: {scaled(total_bytes(images), 1e6) if images else NONE} MB with every layer counted once, "
+        f"{count(len(named), 'image')}, {standins} of them stand-ins for official bases, and "
+        f"{count(len(images) - len(named), 'stage')} of builds: "
+        f"{scaled(total_bytes(images), 1e6) if images else NONE} MB with every layer counted once, "
         f"{scaled(apart, 1e6)} MB if nothing were shared. `matrix clean --images` removes them."
     )

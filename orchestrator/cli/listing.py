@@ -10,10 +10,11 @@ from rich.console import Console
 from rich.table import Table
 
 from orchestrator.images.plan import images_of
-from orchestrator.judge.precision import percent
+from orchestrator.judge.precision import most_rounds, percent
+from orchestrator.layout.text import count
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.mistake import shown
-from orchestrator.matrix.models import Matrix
+from orchestrator.matrix.models import Matrix, Schedule
 from orchestrator.matrix.probe_settings import SETTINGS
 from orchestrator.probes.probe import CellByCell
 from orchestrator.probes.registry import probe_named
@@ -61,9 +62,10 @@ def show_listing(console: Console, matrix: Matrix, selection: Selection) -> None
         console.print(f"  {cell.id}{mark}", soft_wrap=True)
     _show_left_out(console, selection)
     images = images_of(matrix, selection.cells)
-    console.print(f"\n{len(selection.cells)} cells in {len(images)} images; {_duration(selection)}")
+    console.print(f"\n{count(len(selection.cells), 'cell')} in {count(len(images), 'image')}; {_duration(selection)}")
     others = ", ".join(name for name in matrix.suites if name != selection.suite)
-    console.print(f"[dim]Other suites: {others}. Measure this one: matrix run {selection.suite}[/]")
+    named = f"Other suites: {others}. " if others else ""
+    console.print(f"[dim]{named}Measure this one: matrix run {selection.suite}[/]")
 
 
 def compared(selection: Selection) -> Iterator[str]:
@@ -105,10 +107,16 @@ def _duration(selection: Selection) -> str:
     about = f"about {probe.seconds(selection) / 60:.1f} minutes of measuring, building the images aside."
     if isinstance(probe.how, CellByCell):
         return f"the probe {probe.name} takes them one by one: {about}"
-    more = (
-        f", and up to {plan.max_rounds} until ratios are known to {percent(plan.precision)}" if plan.precision else ""
-    )
-    return f"{plan.rounds} rounds{more} of {plan.slices} slices of {plan.slice_s:g} s: {about}"
+    each = f"{count(plan.rounds, 'round')} of {count(plan.slices, 'slice')} of {plan.slice_s:g} s"
+    return f"{each}{_more_rounds(plan)}: {about}"
+
+
+def _more_rounds(plan: Schedule) -> str:
+    """How many rounds there may be beyond those planned, and until when; '' where there are none."""
+    if (most := most_rounds(plan)) <= plan.rounds:
+        return ""
+    until = f"until ratios are known to {percent(plan.precision)}" if plan.precision else "where they lie far apart"
+    return f", up to {count(most, 'round')} {until}"
 
 
 def _show_left_out(console: Console, selection: Selection) -> None:

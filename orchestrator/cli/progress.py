@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
+from orchestrator.layout.text import count
 from orchestrator.probes.events import CellDone, Emit, Event, ImageReady, LaunchFailed, ServersUp, SliceDone, Told
 
 PLAIN_EVERY_S = 10.0
@@ -108,7 +109,7 @@ class _Plain:
 
 
 def _servers(up: int, total: int) -> str:
-    return f"{total} server{'s' * (total != 1)}" if up == total else f"{up} of {total} servers"
+    return count(total, "server") if up == total else f"{up} of {total} servers"
 
 
 def _failed(event: LaunchFailed) -> str:

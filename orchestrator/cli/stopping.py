@@ -8,6 +8,7 @@ import typer
 
 from orchestrator.errors import SpecError
 from orchestrator.evidence.model import RunFile
+from orchestrator.layout.text import count
 from orchestrator.matrix.expand import Selection
 from orchestrator.matrix.probe_settings import SETTINGS
 
@@ -43,7 +44,7 @@ def with_stopping(
         raise SpecError("--max-rounds is for runs that go on to a precision", next_step="add --precision 3%")
     if max_rounds is not None and max_rounds < plan.rounds:
         raise SpecError(
-            f"--max-rounds {max_rounds} is less than the {plan.rounds} rounds of suite {selection.suite!r}",
+            f"--max-rounds {max_rounds} is less than the {count(plan.rounds, 'round')} of suite {selection.suite!r}",
             next_step=f"ask for {plan.rounds} or more",
         )
     told = {"precision": wanted, "max_rounds": max(most, plan.rounds)}

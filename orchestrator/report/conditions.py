@@ -131,8 +131,8 @@ def _pythons(records: Sequence[Record]) -> Iterator[str]:
             name = f"{fingerprint.get('implementation', 'Python')} {fingerprint['python']}{gil}"
             cells[name] = cells.get(name, 0) + 1
     if cells:
-        pythons = listed([f"{name} in {number}" for name, number in cells.items()])
-        yield f"Python as the apps report it: {pythons} cells."
+        pythons = listed([f"{name} in {count(number, 'cell')}" for name, number in cells.items()])
+        yield f"Python as the apps report it: {pythons}."
 
 
 def _cpus(run: RunFile) -> str:

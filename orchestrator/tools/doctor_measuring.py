@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from orchestrator.engines.docker.options import LIMITS
 from orchestrator.engines.protocol import cpus_named
+from orchestrator.layout.text import count
 from orchestrator.tools.doctor_running import Finding, Rule
 from orchestrator.tools.environment import Environment
 from orchestrator.tools.machine import Busy
@@ -215,7 +216,7 @@ def _leftovers(environment: Environment) -> Iterator[Finding]:
     if environment.dead:
         names = ", ".join(one.name for one in environment.dead[:5])
         yield Finding(
-            "leftovers", "bad", f"{len(environment.dead)} containers of a run that is dead: {names}", "matrix clean"
+            "leftovers", "bad", f"{count(len(environment.dead), 'container')} of dead runs: {names}", "matrix clean"
         )
     elif environment.docker:
         yield Finding("leftovers", "ok", "no container of a dead run")

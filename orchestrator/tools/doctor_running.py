@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
+from orchestrator.layout.text import count
 from orchestrator.tools.environment import Environment
 
 Severity = Literal["ok", "warn", "bad"]
@@ -80,7 +81,7 @@ def _index(environment: Environment) -> Iterator[Finding]:
     built = environment.docker.built if environment.docker else 0
     yield Finding(
         "package index", "bad",
-        f"{environment.index_trouble}" + (f" ({built} images are built already and need none)" if built else ""),
+        environment.index_trouble + (f" (not needed for {count(built, 'image')} built already)" if built else ""),
         "check `pip config list`: index-url, cert, proxy; then try `pip download --no-deps h11`",
         BOTH - {"docker"} if built else BOTH,
     )  # fmt: skip
