@@ -13,13 +13,15 @@ from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 
+from msgspec import to_builtins
+
 from loadgen import contract
 from loadgen.affinity import allowed
 from loadgen.contract import CeilingCpus, Ceilings, Expect, LoadResult, LoadSpec, ShapeCeiling, Tls
 from loadgen.errors import EngineError, SpecError
 from loadgen.options import several, whole
 from loadgen.run import load
-from loadgen.spec import checked
+from loadgen.spec import read_spec
 
 
 @dataclass(frozen=True)
@@ -88,7 +90,7 @@ def _spec(shape: Shape, port: int, cert: Path | None, cpu: int | None, duration_
         tls=Tls(ca=str(cert) if shape.tls else None),
         cpus=() if cpu is None else (cpu,),
     )
-    return checked(spec)
+    return read_spec(to_builtins(spec))  # its form too: durations are as typed on the command line
 
 
 def certificate(folder: Path) -> Path:
