@@ -50,7 +50,7 @@ shutdown: setup ## which server drops a request on SIGTERM, at its defaults and 
 deploy: setup ## what a rolling replacement, a reload, a killed worker loses
 	@$(BIN)/matrix run deploy --engine $(ENGINE) $(ARGS)
 
-list: setup ## the cells of SUITE, what is left out and why
+list: setup ## the cells of SUITE, what is left out and why; ARGS=--check: does each server work?
 	@$(BIN)/matrix list $(SUITE) $(ARGS)
 
 dry-run: setup ## SUITE without servers: invented figures, real pipeline
@@ -59,7 +59,7 @@ dry-run: setup ## SUITE without servers: invented figures, real pipeline
 report: setup ## the tables of the newest run again
 	@$(BIN)/matrix report $(ARGS)
 
-readme: setup ## the tables and the picture of README and docs/results.md anew, from results/reference
+readme: setup ## the tables and pictures of README and docs/results.md anew, from results/reference
 	@for run in results/reference/*/; do \
 		page=README.md; grep -q "results:$$(basename $$run) -->" $$page || page=docs/results.md; \
 		$(BIN)/matrix report $$run --into $$page || exit 1; \
@@ -86,7 +86,7 @@ compose: setup ## write compose.matrix.yaml: one service per image of SUITE
 clean: setup ## remove what runs left behind (containers of ours; images with ARGS=--images)
 	@$(BIN)/matrix clean $(ARGS)
 
-test: $(VENV)/.ready-test lint ## lint, type-check and all tests (those with Docker where there is one)
+test: $(VENV)/.ready-test lint ## lint, types, tests (Docker's where there is one); ARGS="-m servers": those of real servers
 	@$(BIN)/pytest $(PARALLEL) $(ARGS)
 
 test-unit: $(VENV)/.ready-test ## the unit tests alone: no server, no container

@@ -287,8 +287,8 @@ class RunFile(Stored):
         "libc, hypervisor …; null where unknown"
     )
     schedule: dict[str, Any] = Field(
-        description="`rounds`, `precision`, `max_rounds`, `slices` of each round, `slice_s`, `warmup_s`, "
-        "`first_warmup_s`; of other probes their own fields"
+        description="`rounds`, `precision`, `max_rounds`, `extra_rounds`, `slices` of each round, `slice_s`, "
+        "`warmup_s`, `first_warmup_s`; of other probes their own fields"
     )
     seed: int = Field(description="of the random order of slices")
     cells: list[str] = Field(description="ids of all cells, in the order of the matrix")
@@ -303,7 +303,9 @@ class RunFile(Stored):
         description="the table that the suite is read in: `across`, the axis of its columns, and `show`, its figures",
     )
     stopped: str = Field(
-        default="", description="where a precision was asked for: why no further round was measured; else empty"
+        default="",
+        description="why no further round was measured, where a precision was asked for, or rounds lay far apart; "
+        "else empty",
     )
     left_out: list[dict[str, str]] = Field(
         description="`id` and `why` of each cell or server that the suite leaves out"

@@ -1,1 +1,1 @@
-"""What stands beside a run: doctor, wheels, compose and bases. They compute; `cli` parses and prints."""
+"""What stands beside a run: doctor, wheels, compose, bases, tables of fields. They compute; `cli` parses and prints."""
