@@ -72,7 +72,7 @@ app = typer.Typer(
 out = Console(highlight=False, width=None if sys.stdout.isatty() else PIPED_WIDTH)
 err = Console(stderr=True, highlight=False)
 
-File = Annotated[Path, typer.Option("--file", "-f", help="the matrix", show_default="matrix.yaml")]
+File = Annotated[Path, typer.Option("--file", "-f", help="the matrix to read", show_default="matrix.yaml")]
 SuiteName = Annotated[str, typer.Argument(help="a suite of the matrix")]
 Only = Annotated[
     list[str] | None,
@@ -126,7 +126,7 @@ def run(
     max_rounds: Annotated[
         int | None, typer.Option(min=1, help="with a precision: the most rounds; by default what the suite has, or 30")
     ] = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="the memory engine: invented figures")] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="no server: the memory engine invents figures")] = False,
 ) -> None:
     """Measure a suite: build images, start servers, drive load, write one JSON record per cell, show the tables.
 
@@ -291,7 +291,7 @@ def images() -> None:
 
 @app.command()
 def clean(
-    with_images: Annotated[bool, typer.Option("--images", help="our images and stand-ins, too")] = False,
+    with_images: Annotated[bool, typer.Option("--images", help="remove our images and stand-ins, too")] = False,
 ) -> None:
     """Remove the containers that killed runs left behind: those labelled ours whose run is over, and no others."""
     client = connect()
