@@ -576,7 +576,7 @@ class Watch(Call[Watched], frozen=True, kw_only=True, tag="watch"):
 
     slow: Question
     quick: Question
-    fill: Annotated[int, Meta(ge=0, le=4095)]
+    fill: Annotated[int, Meta(ge=0, le=4095)] = 0
     signal_ns: Moment
     until_ns: Moment
     lead_ns: Count

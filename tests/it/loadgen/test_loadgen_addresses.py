@@ -83,10 +83,11 @@ def _startup(url: str) -> bool:
 
 def _watch(url: str) -> bool:
     now, asked = monotonic_ns(), {"request": {"url": url}}
-    moments = {"signal_ns": now + 2 * 10**8, "lead_ns": 10**7, "after_ns": 10**7, "until_ns": now + 4 * 10**8}
+    later = {"lead_ns": 10**7, "queue_ns": 10**7, "after_ns": 10**7}
+    moments = {"signal_ns": now + 2 * 10**8, "until_ns": now + 4 * 10**8, **later}
     found = ask(op="watch", slow=asked, quick=asked, **moments)["connections"]
     return {name: fate["end"] for name, fate in found.items()} == {
-        "slow": "answered", "idle": "open", "kept": "answered", "new": "answered",
+        "slow": "answered", "queued": "answered", "idle": "open", "kept": "answered", "new": "answered",
     }  # fmt: skip
 
 
