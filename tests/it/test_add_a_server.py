@@ -66,6 +66,8 @@ def test_a_server_that_nobody_knows_is_ranked(engine: str, file: Path, tmp_path:
     for record in own.values():
         assert record.outcome == "measured"
         gravest = {verdict.rule for verdict in record.verdicts if verdict.effect != "mark"}
+        if "host_saturated" in gravest:  # a machine as busy as that may leave a slice of 0.2 s without any answer
+            gravest -= {verdict.rule for verdict in record.verdicts if verdict.text == "no answer at all"}
         assert gravest <= OF_THE_MACHINE
         assert (record.rounds[0].fingerprint or {})["server_version"] == "0.6"
     assert [verdict.text for verdict in own["guess"].verdicts if verdict.rule == "unverified"] == [
